@@ -1,0 +1,1 @@
+"""Single-device models, one folder a family."""

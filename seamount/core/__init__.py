@@ -1,0 +1,1 @@
+"""What every station shares: records, storage, registry, errors, settings, lineage."""

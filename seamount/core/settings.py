@@ -1,0 +1,95 @@
+"""The only place that reads the environment, and where declarations are looked up by short name."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from seamount.core.errors import UserError
+
+_PACKAGE_DIR = Path(__file__).resolve().parent.parent
+
+
+def home() -> Path:
+    """Folder for caches, the tracking store and servers' state (SEAMOUNT_HOME, ~/.seamount)."""
+    return Path(os.environ.get("SEAMOUNT_HOME") or Path.home() / ".seamount").expanduser()
+
+
+def tracking_uri() -> str:
+    """URI of the tracking store (SEAMOUNT_TRACKING_URI, else a folder in `home()`)."""
+    return os.environ.get("SEAMOUNT_TRACKING_URI") or f"seamount://{home() / 'tracking'}"
+
+
+def tracking_project() -> str:
+    """Project under which runs are logged (SEAMOUNT_PROJECT)."""
+    return os.environ.get("SEAMOUNT_PROJECT") or "seamount"
+
+
+def tracking_run_id() -> str | None:
+    """Run that this process joins (SEAMOUNT_RUN_ID), or None for a new one."""
+    return os.environ.get("SEAMOUNT_RUN_ID") or None
+
+
+def dask_scheduler() -> str | None:
+    """Address of a running Dask scheduler (SEAMOUNT_DASK_SCHEDULER), or None for a local one."""
+    return os.environ.get("SEAMOUNT_DASK_SCHEDULER") or None
+
+
+def rank() -> int:
+    """Rank of this process in its job (RANK, SLURM_PROCID), 0 when alone."""
+    return int(os.environ.get("RANK") or os.environ.get("SLURM_PROCID") or 0)
+
+
+def world_size() -> int:
+    """Number of processes of the job (WORLD_SIZE, SLURM_NTASKS), 1 when alone."""
+    return int(os.environ.get("WORLD_SIZE") or os.environ.get("SLURM_NTASKS") or 1)
+
+
+def is_terminal() -> bool:
+    """Whether a person watches: bars are drawn only on a terminal that can move its cursor."""
+    return sys.stderr.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
+
+
+def child_environment(**changes: str) -> dict[str, str]:
+    """This process's environment with `changes` on top, for a child process."""
+    return {**os.environ, **changes}
+
+
+def declaration_roots() -> list[Path]:
+    """Folders that may hold datasets/ and recipes/, nearest first.
+
+    The project a person stands in (or a folder above), then the checkout or the wheel's own.
+    """
+    here = Path.cwd().resolve()
+    project = [p for p in (here, *here.parents) if (p / "prefect.yaml").is_file()][:1]
+    return [*project, _PACKAGE_DIR.parent, _PACKAGE_DIR / "declared"]
+
+
+def find_declaration(folder: str, name: str, file_name: str | None = None) -> Path:
+    """Path of a declaration given by a path or by the short name it has in datasets/ or recipes/.
+
+    `find_declaration("datasets", "pile", "catalog.yaml")` or
+    `find_declaration("recipes", "text/demo.yaml")`. Raises UserError naming what exists.
+    """
+    direct = Path(name)
+    if direct.is_file():
+        return direct
+    roots = [root / folder for root in declaration_roots()]
+    for root in roots:
+        path = root / name / file_name if file_name else root / name
+        if path.is_file():
+            return path
+    pattern = f"*/{file_name}" if file_name else "**/*.yaml"
+    known = sorted(
+        {
+            str(p.parent.relative_to(root) if file_name else p.relative_to(root))
+            for root in roots
+            if root.is_dir()
+            for p in root.glob(pattern)
+        }
+    )
+    raise UserError(
+        f"no file and no name in {folder}/ matches {name!r}: give a path, or one of "
+        f"{', '.join(known) or '(none found)'}"
+    )

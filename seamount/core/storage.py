@@ -1,0 +1,194 @@
+"""The one door to files and fsspec URLs: open, list, digest, atomic write.
+
+A plain path and a URL (`s3://...`, `memory://...`, `file://...`) are taken alike.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import fsspec
+
+from seamount.core.errors import CorruptData, SeamountError, UserError, explain_os_error
+
+_CHUNK = 1 << 20
+
+
+def filesystem(url: str) -> tuple[Any, str]:
+    """The fsspec file system that serves `url`, and the path in it."""
+    try:
+        return fsspec.core.url_to_fs(url)
+    except (ValueError, ImportError) as error:
+        raise UserError(f"cannot open {url!r}: {error}") from error
+
+
+def is_local(url: str) -> bool:
+    """Whether `url` is on this machine's own file system."""
+    return "://" not in url or url.startswith("file://")
+
+
+def local_path(url: str) -> Path:
+    """The local path behind `url`; raises UserError for a remote one."""
+    if not is_local(url):
+        raise UserError(f"{url!r} is remote, but this step needs a local folder: copy it first")
+    return Path(url.removeprefix("file://"))
+
+
+def join(url: str, *parts: str) -> str:
+    """`url` with `parts` appended."""
+    return "/".join([url.rstrip("/") or "/", *parts]) if url != "/" else "/" + "/".join(parts)
+
+
+def exists(url: str) -> bool:
+    """Whether a file or folder stands at `url`."""
+    fs, path = filesystem(url)
+    return bool(fs.exists(path))
+
+
+def is_folder(url: str) -> bool:
+    """Whether `url` is a folder."""
+    fs, path = filesystem(url)
+    return bool(fs.isdir(path))
+
+
+def size_bytes(url: str) -> int:
+    """Size of a file."""
+    fs, path = filesystem(url)
+    try:
+        return int(fs.size(path))
+    except OSError as error:
+        raise explain_os_error(error, f"reading {url}") from error
+
+
+def list_files(url: str, suffixes: tuple[str, ...] = ()) -> list[str]:
+    """Every file below `url` (or `url` itself if a file) with one of `suffixes`, sorted.
+
+    Hidden files and folders are passed over. Raises UserError where nothing stands at `url`.
+    """
+    fs, path = filesystem(url)
+    if fs.isfile(path):
+        return [url]
+    if not fs.exists(path):
+        raise UserError(f"nothing stands at {url!r}: check the path")
+    base = path.rstrip("/")
+    names = (found[len(base) :].lstrip("/") for found in fs.find(path))
+    visible = (n for n in names if not any(part.startswith(".") for part in n.split("/")))
+    return [join(url, n) for n in sorted(visible) if not suffixes or n.endswith(suffixes)]
+
+
+@contextmanager
+def open_read(url: str) -> Iterator[IO[bytes]]:
+    """Open `url` for reading bytes; operating-system errors come out as one clear sentence."""
+    fs, path = filesystem(url)
+    try:
+        with fs.open(path, "rb") as stream:
+            yield stream
+    except OSError as error:
+        raise explain_os_error(error, f"reading {url}") from error
+
+
+@contextmanager
+def atomic_write(url: str) -> Iterator[IO[bytes]]:
+    """Write bytes under a temporary name; `url` appears whole at the end or not at all."""
+    fs, path = filesystem(url)
+    temporary = f"{path}.partial-{uuid.uuid4().hex[:12]}"
+    try:
+        fs.makedirs(fs._parent(path), exist_ok=True)
+        with fs.open(temporary, "wb") as stream:
+            yield stream
+            if is_local(url):
+                stream.flush()
+                os.fsync(stream.fileno())
+        fs.mv(temporary, path) if not is_local(url) else os.replace(temporary, path)
+    except OSError as error:
+        _discard(fs, temporary)
+        raise explain_os_error(error, f"writing {url}") from error
+    except BaseException:
+        _discard(fs, temporary)
+        raise
+
+
+def _discard(fs: Any, path: str) -> None:
+    try:
+        if fs.exists(path):
+            fs.rm(path)
+    except OSError:
+        pass  # the first error is the one to tell; a leftover *.partial-* name is never read
+
+
+def write_bytes(url: str, content: bytes) -> None:
+    """Write a whole file atomically."""
+    with atomic_write(url) as stream:
+        stream.write(content)
+
+
+def write_json(url: str, value: Any) -> None:
+    """Write `value` as sorted, indented JSON, atomically."""
+    text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    write_bytes(url, text.encode())
+
+
+def read_bytes(url: str) -> bytes:
+    """The whole content of a file."""
+    with open_read(url) as stream:
+        return stream.read()
+
+
+def read_json(url: str) -> Any:
+    """Parsed JSON of a file; raises CorruptData naming it where it is not JSON."""
+    try:
+        return json.loads(read_bytes(url))
+    except ValueError as error:
+        raise CorruptData(f"{url} is not valid JSON ({error}): remove it and run again") from error
+
+
+def sha256(url: str) -> str:
+    """Hex SHA-256 of a file's bytes."""
+    digest = hashlib.sha256()
+    with open_read(url) as stream:
+        while chunk := stream.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def digest_of(value: Any) -> str:
+    """Hex SHA-256 of a JSON-able value in canonical form."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def remove_tree(url: str) -> None:
+    """Remove a folder and all below it, if it exists."""
+    fs, path = filesystem(url)
+    if fs.exists(path):
+        fs.rm(path, recursive=True)
+
+
+def make_folder(url: str) -> None:
+    """Create a folder (and those above it), or say in one sentence why it cannot be."""
+    fs, path = filesystem(url)
+    try:
+        fs.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise explain_os_error(error, f"creating the folder {url}") from error
+
+
+def free_bytes(url: str) -> int | None:
+    """Free space of the local device that holds `url`, None for remote URLs."""
+    if not is_local(url):
+        return None
+    folder = local_path(url).absolute()
+    while not folder.exists():
+        folder = folder.parent
+    try:
+        stats = os.statvfs(folder)
+    except OSError as error:
+        raise SeamountError(f"cannot read the free space of {folder}: {error}") from error
+    return stats.f_bavail * stats.f_frsize

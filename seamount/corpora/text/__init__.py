@@ -1,0 +1,1 @@
+"""Text corpora: read, clean, deduplicate, mix, split, tokenise."""

@@ -1,0 +1,1 @@
+"""Quantise, export, verify, publish."""

@@ -1,0 +1,1 @@
+"""Open any model, score with it, generate from it."""

@@ -1,0 +1,1 @@
+"""Experiment tracking: the logger, its store and its MLflow face."""

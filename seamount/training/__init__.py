@@ -1,0 +1,1 @@
+"""From recipe and batches to a trained checkpoint."""

@@ -1,0 +1,1 @@
+"""Thin Prefect tasks, one file a station of the road."""

@@ -1,0 +1,33 @@
+"""Fixtures every test may use."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The repository root."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of given real data beside the repository; its absence fails CI, skips elsewhere."""
+    folder = ROOT.parent / "shared" / "data"
+    if not folder.is_dir():
+        if os.environ.get("CI"):
+            pytest.fail(f"CI needs the given data in {folder}")
+        pytest.skip("the given data folder is not beside this checkout")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test touches a person's own ~/.seamount."""
+    monkeypatch.setenv("SEAMOUNT_HOME", str(tmp_path_factory.mktemp("home")))
