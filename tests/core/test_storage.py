@@ -1,0 +1,90 @@
+"""Storage: whole files or none, one sentence for an operating-system error, URLs alike."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from seamount.core import storage
+from seamount.core.errors import CorruptData, DiskFull, UserError, explain_os_error
+
+
+@pytest.mark.parametrize("scheme", ["path", "file", "memory"])
+def test_write_then_read_gives_the_same_bytes(tmp_path: Path, scheme: str) -> None:
+    base = {"path": str(tmp_path), "file": f"file://{tmp_path}", "memory": "memory://box"}[scheme]
+    url = storage.join(base, "a", "b.bin")
+    storage.write_bytes(url, b"\x00\xff" * 1000)
+    assert storage.read_bytes(url) == b"\x00\xff" * 1000
+    assert storage.size_bytes(url) == 2000
+    assert storage.sha256(url) == hashlib.sha256(b"\x00\xff" * 1000).hexdigest()
+    assert storage.list_files(base, (".bin",)) == [url]
+
+
+def test_failing_writer_leaves_nothing(tmp_path: Path) -> None:
+    target = tmp_path / "shard.zst"
+    with pytest.raises(RuntimeError), storage.atomic_write(str(target)) as stream:
+        stream.write(b"half")
+        raise RuntimeError("killed")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_failing_writer_keeps_the_old_content(tmp_path: Path) -> None:
+    target = str(tmp_path / "LATEST")
+    storage.write_bytes(target, b"old")
+    with pytest.raises(KeyboardInterrupt), storage.atomic_write(target) as stream:
+        stream.write(b"new")
+        raise KeyboardInterrupt
+    assert storage.read_bytes(target) == b"old"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small tmpfs needs root")
+def test_full_disk_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:
+    mount = tmp_path / "small"
+    mount.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", mount], check=False)
+    if done.returncode != 0:
+        pytest.skip("this container may not mount a tmpfs")
+    try:
+        with pytest.raises(DiskFull, match=r"no space left .* free some space"):
+            storage.write_bytes(str(mount / "big"), os.urandom(1 << 20))
+        assert list(mount.iterdir()) == []
+    finally:
+        subprocess.run(["umount", mount], check=True)
+
+
+def test_missing_path_is_the_users_mistake() -> None:
+    with pytest.raises(UserError, match="nothing stands at '/no/such/place'"):
+        storage.list_files("/no/such/place")
+    with pytest.raises(UserError, match="not found while reading /no/such/file"):
+        storage.read_bytes("/no/such/file")
+    with pytest.raises(UserError, match="nosuch"):
+        storage.read_bytes("nosuch://bucket/key")
+
+
+def test_json_that_is_not_json_names_the_file(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text("{")
+    with pytest.raises(CorruptData, match=r"x\.json is not valid JSON"):
+        storage.read_json(str(tmp_path / "x.json"))
+
+
+def test_hidden_files_are_not_listed(tmp_path: Path) -> None:
+    for name in ("a.txt", ".hidden.txt", ".work/b.txt", "sub/c.txt"):
+        storage.write_bytes(str(tmp_path / name), b"x")
+    found = [Path(u).relative_to(tmp_path).as_posix() for u in storage.list_files(str(tmp_path))]
+    assert found == ["a.txt", "sub/c.txt"]
+
+
+def test_digest_of_does_not_depend_on_key_order() -> None:
+    assert storage.digest_of({"a": 1, "b": [2]}) == storage.digest_of({"b": [2], "a": 1})
+    assert storage.digest_of({"a": 1}) != storage.digest_of({"a": "1"})
+
+
+def test_os_errors_have_exit_codes() -> None:
+    full = explain_os_error(OSError(errno.ENOSPC, "No space left on device"), "writing x")
+    denied = explain_os_error(OSError(errno.EACCES, "Permission denied"), "writing x")
+    assert (full.exit_code, denied.exit_code) == (1, 2)
