@@ -1,1 +1,1 @@
-"""Prefect flows, one file a flow."""
+"""Prefect flows: compositions of tasks, one file a flow."""

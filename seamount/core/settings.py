@@ -51,6 +51,16 @@ def is_terminal() -> bool:
     return sys.stderr.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
 
 
+def prefect_api_url() -> str | None:
+    """Address of a Prefect server to use (PREFECT_API_URL), or None for an embedded one."""
+    return os.environ.get("PREFECT_API_URL") or None
+
+
+def export_environment(**changes: str) -> None:
+    """Set variables of this process before it imports a library that reads them (Prefect)."""
+    os.environ.update(changes)
+
+
 def child_environment(**changes: str) -> dict[str, str]:
     """This process's environment with `changes` on top, for a child process."""
     return {**os.environ, **changes}

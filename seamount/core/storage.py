@@ -180,6 +180,17 @@ def make_folder(url: str) -> None:
         raise explain_os_error(error, f"creating the folder {url}") from error
 
 
+def move(source: str, target: str) -> None:
+    """Give a file another name on the same file system; a file of that name is replaced."""
+    fs, path = filesystem(target)
+    from_path = filesystem(source)[1]
+    try:
+        fs.makedirs(fs._parent(path), exist_ok=True)
+        os.replace(from_path, path) if is_local(target) else fs.mv(from_path, path)
+    except OSError as error:
+        raise explain_os_error(error, f"moving {source} to {target}") from error
+
+
 def free_bytes(url: str) -> int | None:
     """Free space of the local device that holds `url`, None for remote URLs."""
     if not is_local(url):

@@ -1,1 +1,5 @@
 """Experiment tracking: the logger, its store and its MLflow face."""
+
+from seamount.tracking.run import Run
+
+__all__ = ["Run"]

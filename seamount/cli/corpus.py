@@ -1,0 +1,202 @@
+"""`seamount corpus`: build, check and describe text corpora."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from seamount.cli.json_output import JsonCommand, JsonOption, emit
+from seamount.core.errors import SeamountError, UserError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Build, check and describe text corpora.\n\n"
+    "Example: seamount corpus build --source local --out runs/corpus",
+)
+
+SourceOption = Annotated[
+    list[str],
+    typer.Option("--source", help="URL of *.jsonl.zst (file or folder), or `local`; repeatable."),
+]
+
+
+@app.command(cls=JsonCommand)
+def build(
+    source: SourceOption,
+    out: Annotated[str, typer.Option(help="Folder or URL of the corpus.")],
+    catalog: Annotated[str | None, typer.Option(help="Catalog: a name or a YAML file.")] = None,
+    workers: Annotated[int, typer.Option(min=0, help="Processes; 0 or 1: this one.")] = 0,
+    scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the shuffle and the split.")] = 0,
+    val_share: Annotated[float, typer.Option(help="Share of bytes held out as val.")] = 0.01,
+    test_share: Annotated[float, typer.Option(help="Share of bytes held out as test.")] = 0.02,
+    shard_bytes: Annotated[int, typer.Option(help="Text in a train shard, bytes.")] = 32 << 20,
+    max_bytes: Annotated[int | None, typer.Option(help="Most text in the corpus, bytes.")] = None,
+    dedupe: Annotated[str, typer.Option(help="Copies removed: near, exact or none.")] = "near",
+    keep_dropped: Annotated[bool, typer.Option(help="Store what was dropped, too.")] = False,
+    allow_broken: Annotated[bool, typer.Option(help="Use what a broken file still gives.")] = False,
+    dry_run: Annotated[bool, typer.Option(help="Only list what would be read.")] = False,
+    json_file: JsonOption = None,
+) -> None:
+    """Turn sources into train, val and test shards with an account of every document.
+
+    A build that was stopped goes on where it was; an unchanged corpus is reused.
+
+    Example: seamount corpus build --source local --out runs/corpus --workers 2
+    """
+    from seamount.core import settings
+    from seamount.corpora.text.build import CorpusRequest
+
+    request = CorpusRequest(
+        sources=tuple(source),
+        out=out,
+        catalog=catalog,
+        seed=seed,
+        workers=workers,
+        scheduler=scheduler or settings.dask_scheduler(),
+        val_share=val_share,
+        test_share=test_share,
+        shard_bytes=shard_bytes,
+        max_bytes=max_bytes,
+        dedupe=dedupe,  # type: ignore[arg-type]
+        keep_dropped=keep_dropped,
+        allow_broken=allow_broken,
+    )
+    (_show_plan if dry_run else _build)(request, json_file)
+
+
+def _show_plan(request: Any, json_file: str | None) -> None:
+    from seamount.corpora.text.build import plan
+
+    planned = plan(request)
+    found = [{"name": i.name, "size_bytes": i.size_bytes} for i in planned.inputs]
+    if not emit({"inputs": found, "batches": len(planned.batches)}, json_file):
+        for one in found:
+            typer.echo(f"{one['size_bytes']:>14,}  {one['name']}")
+
+
+def _build(request: Any, json_file: str | None) -> None:
+    from seamount.corpora.text.build import build_corpus
+    from seamount.corpora.text.manifest import load_manifest
+
+    reference = build_corpus(request)
+    content = load_manifest(reference.url)
+    result = {
+        **asdict(reference),
+        **{key: content[key] for key in ("splits", "components", "mixture", "alarms")},
+        "ledger": content["ledger"]["total"],
+    }
+    if emit(result, json_file):
+        return
+    read = "reused, 0 shards read" if reference.reused else f"{reference.shards_read} inputs read"
+    typer.echo(f"{reference.url}: {_amount(result)}, {read}")
+    _print_ledger(result["ledger"])
+    for name, part in result["splits"].items():
+        typer.echo(f"  {name:<6} {_amount(part)}")
+    _print_components(result["components"], result["bytes"])
+
+
+def _print_ledger(total: dict[str, Any]) -> None:
+    typer.echo(f"  read   {_amount(total['in'])}")
+    rows = [
+        *(("dropped", reason, part) for reason, part in total["dropped"].items()),
+        *(("copies", kind, part) for kind, part in total["duplicates"].items()),
+        ("quarantined", "", total["quarantined"]),
+    ]
+    for what, why, part in rows:
+        if part["documents"]:
+            typer.echo(f"    {what} {why}: {_amount(part)}")
+
+
+def _amount(part: dict[str, Any]) -> str:
+    return f"{part['documents']:,} documents, {part['bytes']:,} bytes"
+
+
+def _print_components(components: dict[str, Any], total: int) -> None:
+    for name, part in components.items():
+        share = part["bytes"] / max(1, total)
+        typer.echo(f"  {name:<22} {part['documents']:>8,} {part['bytes']:>14,} {share:>7.2%}")
+
+
+@app.command(cls=JsonCommand)
+def check(
+    urls: Annotated[list[str], typer.Argument(help="Files or folders of *.jsonl.zst.")],
+    json_file: JsonOption = None,
+) -> None:
+    """Read every record; exit 1 if a file is broken (quarantined lines alone are not a failure).
+
+    Example: seamount corpus check corpus/train corpus/val.jsonl.zst --json report.json
+    """
+    from seamount.core import progress
+    from seamount.corpora.text import check as checking
+
+    if json_file is not None and json_file.endswith((".zst", ".gz")):
+        raise UserError(f"--json {json_file} would overwrite data: put --json after the URLs")
+    with progress.bar("corpus: check") as bar:
+        result = checking.check(urls, report=lambda url: bar.advance(note=url))
+    if not emit(result, json_file):
+        for file in result["files"]:
+            _print_checked(file)
+    broken = [file for file in result["files"] if file["error"] is not None]
+    if broken:
+        raise SeamountError(f"{len(broken)} of {len(result['files'])} files are broken")
+
+
+def _print_checked(file: dict[str, Any]) -> None:
+    state = "broken" if file["error"] else "ok"
+    bad = len(file["quarantined"])
+    typer.echo(f"{state:<6} {file['url']}: {file['documents']:,} documents, {bad} quarantined")
+    for record in file["quarantined"]:
+        typer.echo(f"         line {record['line']}: {record['reason']}")
+    if file["error"]:
+        typer.echo(f"         {file['error']}")
+
+
+@app.command(cls=JsonCommand)
+def audit(
+    url: Annotated[str, typer.Argument(help="A built corpus, or files of *.jsonl.zst.")],
+    json_file: JsonOption = None,
+) -> None:
+    """Composition by component, and how evenly the bytes are spread.
+
+    Example: seamount corpus audit runs/corpus
+    """
+    from seamount.corpora.text.audit import audit as audited
+
+    result = audited(url)
+    if emit(result, json_file):
+        return
+    typer.echo(f"{url}: {_amount(result)}")
+    _print_components(result["components"], result["bytes"])
+    effective, count = result["effective_components"], len(result["components"])
+    typer.echo(f"  effective number of components: {effective:.2f} of {count}")
+
+
+@app.command(cls=JsonCommand)
+def catalog(
+    name: Annotated[str, typer.Argument(help="Name in datasets/, or a YAML file.")] = "pile",
+    json_file: JsonOption = None,
+) -> None:
+    """Print a catalog: components with weights, sizes, kinds and licences.
+
+    Example: seamount corpus catalog local
+    """
+    from seamount.corpora.text.catalog import load_catalog
+
+    found = load_catalog(name)
+    if emit(found.model_dump(mode="json"), json_file):
+        return
+    typer.echo(f"{found.name}: {found.description}")
+    weights = found.weights() or {}
+    typer.echo(
+        f"{'component':<22} {'weight':>7} {'epochs':>6} {'raw GiB':>8}  {'kind':<16} licence"
+    )
+    for component, part in found.components.items():
+        raw = f"{part.raw_gib:.2f}" if part.raw_gib else ""
+        licence = f"{part.licence}; {part.takedown}" if part.takedown else part.licence
+        typer.echo(
+            f"{component:<22} {weights.get(component, 0):>7.2%} {part.epochs:>6g} {raw:>8}  "
+            f"{part.kind:<16} {licence}"
+        )

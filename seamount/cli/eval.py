@@ -1,0 +1,139 @@
+"""`seamount eval`: bits per byte of models and compressors, and two results side by side."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from seamount.cli.json_output import JsonCommand, JsonOption, emit
+
+if TYPE_CHECKING:
+    from seamount.core.scoring import Scorer
+    from seamount.evaluation.bpb import BpbResult
+    from seamount.evaluation.held_out import HeldOut
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Score models in bits per byte.\n\nExample: seamount eval bpb zstd --data corpus",
+)
+
+
+@app.command(cls=JsonCommand)
+def bpb(
+    model: Annotated[
+        str,
+        typer.Argument(help="A model folder, checkpoint or .onnx file; or zstd, xz, unigram."),
+    ],
+    data: Annotated[str, typer.Option(help="Corpus folder, or jsonl.zst file or folder (URL).")],
+    split: Annotated[str, typer.Option(help="Split of a corpus folder.")] = "test",
+    protocol: Annotated[str, typer.Option(help="paper (disjoint windows) or sliding.")] = "paper",
+    context: Annotated[
+        int | None, typer.Option(help="Input tokens of a window (default: the model's).")
+    ] = None,
+    stride: Annotated[
+        int | None, typer.Option(help="New tokens a window, for sliding (default: half).")
+    ] = None,
+    prefix_token: Annotated[
+        str | None, typer.Option(help="Token before a document (default: BOS, else EOS).")
+    ] = None,
+    batch_tokens: Annotated[int, typer.Option(help="Input tokens a batch.")] = 2048,
+    json_file: JsonOption = None,
+) -> None:
+    """Bits per byte by component and weighted, each document alone, every token once.
+
+    Example: seamount eval bpb runs/first/model --data runs/first/corpus --json scores.json
+    """
+    from seamount.core import progress
+    from seamount.evaluation.bpb import bpb as aggregate
+    from seamount.evaluation.held_out import held_out
+
+    given = held_out(data, split)
+    scorer = _scorer(model, given, (protocol, context, stride, prefix_token, batch_tokens))
+    with progress.bar(f"score {split}") as bar:
+        scores = _counted(scorer.score(given.documents()), bar)
+        result = aggregate(scores, given.weights, scorer.protocol, given.generated)
+    emit(result.to_dict(), json_file)
+    if json_file != "-":
+        _show(result)
+
+
+@app.command(cls=JsonCommand)
+def compare(
+    first: Annotated[str, typer.Argument(help="Result file of `eval bpb --json`.")],
+    second: Annotated[str, typer.Argument(help="Another one, on the same documents.")],
+    json_file: JsonOption = None,
+) -> None:
+    """Differences of two results, second minus first, by component.
+
+    Example: seamount eval compare before.json after.json
+    """
+    from seamount.core import storage
+    from seamount.evaluation.bpb import BpbResult
+    from seamount.evaluation.comparison import compare as difference
+
+    found = difference(*(BpbResult.from_dict(storage.read_json(path)) for path in (first, second)))
+    if emit(found, json_file):
+        return
+    for warning in found["warnings"]:
+        typer.echo(f"warning: {warning}", err=True)
+    _table(("component", "first", "second", "difference"), found["rows"])
+
+
+def _scorer(model: str, given: HeldOut, options: tuple[Any, ...]) -> Scorer:
+    from seamount.evaluation import baselines
+
+    if model in baselines.NAMES:
+        return baselines.scorer(model, given.train)
+    from seamount.inference.loading import load_model
+    from seamount.inference.score import ModelScorer
+
+    protocol, context, stride, prefix_token, batch_tokens = options
+    return ModelScorer(load_model(model), context, protocol, stride, prefix_token, batch_tokens)
+
+
+def _counted(scores: Any, bar: Any) -> Any:
+    for score in scores:
+        bar.advance()
+        yield score
+
+
+def _show(result: BpbResult) -> None:
+    rows = [
+        (name, f"{c.bpb:.4f}", _interval(c.low, c.high), f"{c.bytes:,}", f"{c.weight:.1%}")
+        for name, c in result.components.items()
+    ]
+    head = result.headline
+    low, high = head.weighted_interval or (None, None)
+    rows.append(("weighted", f"{head.weighted:.4f}", _interval(low, high), "", "100%"))
+    rows.append(("unweighted", f"{head.unweighted:.4f}", "", "", ""))
+    rows.append(("all bytes", f"{head.all:.4f}", "", "", ""))
+    if result.without_generated:
+        rows.append(("without generated", f"{result.without_generated.weighted:.4f}", "", "", ""))
+    _table(("component", "bits per byte", "95 % interval", "bytes", "weight"), rows)
+    typer.echo(f"weights: {result.weights['source']}{_renormalised(result.weights)}")
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"{low:.4f} to {high:.4f}"
+
+
+def _renormalised(weights: dict[str, Any]) -> str:
+    if not weights["renormalised"]:
+        return ""
+    return (
+        f", scaled to the components present ({weights['present_share']:.0%} of the weight; "
+        f"missing: {', '.join(weights['missing'])})"
+    )
+
+
+def _table(titles: tuple[str, ...], rows: list[Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*titles, box=None, header_style="bold")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for row in rows:
+        table.add_row(*(cell if isinstance(cell, str) else f"{cell:.4f}" for cell in row))
+    Console(markup=False, highlight=False).print(table)

@@ -1,0 +1,123 @@
+"""What a corpus is made of: components with weights, rules and licences, read from catalog.yaml."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from seamount.core import registry, settings
+from seamount.core.errors import UserError
+
+READERS = "seamount.corpora.text.readers"
+FILTERS = "seamount.corpora.text.filters"
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Component(_Strict):
+    """One component. `weight` is a share (any unit) of the mixture in bytes; `epochs` is how often
+    a document may be repeated to reach it; of near copies the lowest `priority` survives.
+    """
+
+    weight: float | None = Field(None, gt=0)
+    epochs: float = Field(1.0, gt=0)
+    reader: str | None = None
+    filters: tuple[str | dict[str, dict[str, Any]], ...] = ()
+    licence: str = ""
+    takedown: str = ""
+    kind: str = ""
+    generated: bool = False
+    synonyms: tuple[str, ...] = ()
+    priority: int = 100
+    raw_gib: float | None = None
+    effective_gib: float | None = None
+    mean_kib: float | None = None
+    documents: int | None = None
+    tokens_per_byte: float | None = None
+
+    @field_validator("reader")
+    @classmethod
+    def _known_reader(cls, value: str | None) -> str | None:
+        return value if value is None else _known(READERS, value, "reader")
+
+    @field_validator("filters")
+    @classmethod
+    def _known_filters(cls, value: tuple[Any, ...]) -> tuple[Any, ...]:
+        for entry in value:
+            _known(FILTERS, filter_name(entry), "filter")
+        return value
+
+
+class Catalog(_Strict):
+    """A named list of components.
+
+    `mixture`: `strict` meets the weights exactly, bounded by the scarcest component; `fill` lets the
+    others fill the room of a scarce one; `natural` takes everything. `unknown_components` says what
+    becomes of a document whose component is not listed.
+    """
+
+    name: str
+    description: str = ""
+    mixture: Literal["strict", "fill", "natural"] = "strict"
+    total_bytes: int | None = Field(None, gt=0)
+    unknown_components: Literal["error", "keep", "drop"] = "error"
+    components: dict[str, Component] = Field(min_length=1)
+
+    @cached_property
+    def canonical(self) -> dict[str, str]:
+        """Any known spelling -> the component's own name."""
+        own = {name: name for name in self.components}
+        other = {s: name for name, c in self.components.items() for s in c.synonyms}
+        return other | own
+
+    def component(self, name: str) -> Component:
+        """The component `name`, or one without rules where it is not listed."""
+        return self.components.get(name) or Component()
+
+    def weights(self) -> dict[str, float] | None:
+        """Shares that sum to 1 for the components that have a weight; None where none has."""
+        given = {n: c.weight for n, c in self.components.items() if c.weight is not None}
+        total = sum(given.values())
+        return {n: w / total for n, w in given.items()} if given else None
+
+
+def filter_name(entry: str | dict[str, Any]) -> str:
+    """Name of a filter entry, which is `name` or `{name: {parameter: value}}`."""
+    if isinstance(entry, str):
+        return entry
+    if len(entry) != 1:
+        raise ValueError(f"a filter with parameters is one name: {{...}}, not {entry!r}")
+    return next(iter(entry))
+
+
+def _known(package: str, name: str, kind: str) -> str:
+    known = registry.available(package)
+    if name not in known:
+        raise ValueError(str(registry.unknown(kind, name, known)))
+    return name
+
+
+def load_catalog(name_or_path: str) -> Catalog:
+    """The catalog in a YAML file, or the one a short name has in datasets/ (such as `pile`)."""
+    path = settings.find_declaration("datasets", name_or_path, "catalog.yaml")
+    try:
+        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        return Catalog.model_validate(content)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from error
+    except ValidationError as error:
+        raise UserError(f"{path}: {_first_problem(error)}") from error
+
+
+def _first_problem(error: ValidationError) -> str:
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"]) or "the file"
+    message = first["msg"].removeprefix("Value error, ")
+    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    return f"{key}: {message}{more}, given {str(first['input'])[:80]!r}"

@@ -1,0 +1,193 @@
+"""Stage 1: read a batch of inputs, normalise, filter by component, take digests and signatures."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from seamount.core import registry, storage
+from seamount.core.errors import CorruptData, UserError
+from seamount.core.records import Document, Quarantined
+from seamount.corpora.text import inputs, jsonl_zst, ledger, stage, zstd_stream
+from seamount.corpora.text.catalog import Catalog
+from seamount.corpora.text.filters import load_rules
+from seamount.corpora.text.normalise import normalise
+
+DOCUMENTS, INDEX, DROPPED = "documents", "index.parquet", "dropped.jsonl.gz"
+_SCRATCH_LEVEL = 1
+
+
+def clean(batch: stage.Batch, rules: stage.Rules, work: str) -> stage.Done:
+    """Clean one batch into WORK/clean/<key>/.
+
+    It holds `documents` (the lines of what passed, zstd), index.parquet (a row each, with digest and
+    signature) and result.json (ledger rows, quarantined lines).
+    """
+    folder = storage.join(work, "clean", batch.key)
+    return stage.run(folder, lambda where: _Cleaner(rules).run(batch, where))
+
+
+@dataclass
+class _Index:
+    """Columns of index.parquet, a row for each document that passed."""
+
+    input: list[str] = field(default_factory=list)
+    id: list[str] = field(default_factory=list)
+    component: list[str] = field(default_factory=list)
+    source: list[str] = field(default_factory=list)
+    digest: list[bytes] = field(default_factory=list)
+    bytes: list[int] = field(default_factory=list)
+    signature: list[bytes] = field(default_factory=list)
+
+    def write(self, url: str) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        types = {"digest": pa.binary(16), "bytes": pa.int64(), "signature": pa.binary()}
+        columns = {k: pa.array(v, types.get(k, pa.string())) for k, v in vars(self).items()}
+        with storage.atomic_write(url) as stream:
+            pq.write_table(pa.table(columns), stream, compression="zstd")
+
+
+class _Cleaner:
+    def __init__(self, rules: stage.Rules) -> None:
+        self.rules = rules
+        self.filters = {n: load_rules(c.filters) for n, c in rules.catalog.components.items()}
+        self.signer = _signer() if rules.dedupe == "near" else None
+        self.index = _Index()
+        self.quarantined: list[dict[str, Any]] = []
+
+    def run(self, batch: stage.Batch, folder: str) -> dict[str, Any]:
+        with ExitStack() as stack:
+            stream = stack.enter_context(storage.atomic_write(storage.join(folder, DOCUMENTS)))
+            kept = stack.enter_context(zstd_stream.line_writer(stream, _SCRATCH_LEVEL))
+            dropped = stack.enter_context(
+                dropped_writer(storage.join(folder, DROPPED), self.rules.keep_dropped)
+            )
+            rows = [self._input(one, kept, dropped) for one in batch.inputs]
+        self.index.write(storage.join(folder, INDEX))
+        return {
+            "documents": len(self.index.id),
+            "bytes": sum(self.index.bytes),
+            "rows": [ledger.row_to_dict(row) for row in rows],
+            "quarantined": self.quarantined,
+        }
+
+    def _input(self, one: inputs.Input, kept: Any, dropped: Any) -> ledger.Row:
+        row = ledger.Row(one.name)
+        digest = hashlib.sha256()
+        try:
+            for record in inputs.read(one, digest.update):
+                if isinstance(record, Quarantined):
+                    self._quarantine(record, row)
+                else:
+                    self._document(record, row, kept, dropped)
+        except CorruptData as error:
+            if not self.rules.allow_broken:
+                raise CorruptData(
+                    f"{error} (or build with --allow-broken, which keeps the "
+                    f"{row.read.documents} records before the damage)"
+                ) from error
+            row.error = str(error)
+        row.sha256 = digest.hexdigest() if one.reader == inputs.JSONL_ZST else ""
+        row.sha256 = row.sha256 or inputs.content_digest(one)
+        return row
+
+    def _quarantine(self, record: Quarantined, row: ledger.Row) -> None:
+        row.read.add(record.size_bytes)
+        row.quarantined.add(record.size_bytes)
+        self.quarantined.append(
+            {
+                "input": row.input,
+                "file": record.source,
+                "line": record.line,
+                "bytes": record.size_bytes,
+                "reason": record.reason,
+            }
+        )
+
+    def _document(self, record: Document, row: ledger.Row, kept: Any, dropped: Any) -> None:
+        text = normalise(record.text)
+        data = text.encode()
+        before = len(data) if text == record.text else len(record.text.encode())
+        row.read.add(before)
+        row.normalisation_bytes += before - len(data)
+        component = canonical(record, self.rules.catalog)
+        document = replace(record, text=text, component=component or record.component)
+        reason = "component not in catalog" if component is None else self._reason(document, data)
+        if reason is not None:
+            row.drop(reason, len(data))
+            dropped(document, reason)
+            return
+        kept.write(jsonl_zst.encode_line(document))
+        self._add_to_index(document, data, row.input)
+
+    def _reason(self, document: Document, data: bytes) -> str | None:
+        if not document.text.strip():
+            return "empty"
+        filters = self.filters.get(document.component)
+        if not filters:
+            return None
+        from seamount.corpora.text import text_statistics
+
+        statistics = text_statistics.measure(data)
+        for name, rule in filters:
+            if reason := rule(document.text, statistics):
+                return f"{name}: {reason}"
+        return None
+
+    def _add_to_index(self, document: Document, data: bytes, input_name: str) -> None:
+        import xxhash
+
+        index = self.index
+        index.input.append(input_name)
+        index.id.append(document.id)
+        index.component.append(document.component)
+        index.source.append(document.source)
+        index.digest.append(xxhash.xxh3_128_digest(data))
+        index.bytes.append(len(data))
+        index.signature.append(self.signer.sign(data).tobytes() if self.signer else b"")
+
+
+def _signer() -> Any:
+    from seamount.corpora.text.dedupe.minhash import Signer
+
+    return Signer()
+
+
+def canonical(document: Document, catalog: Catalog) -> str | None:
+    """The catalog's spelling of a document's component; None where it is to be dropped.
+
+    Raises UserError where the catalog wants an error for a component that it does not list.
+    """
+    name = catalog.canonical.get(document.component)
+    if name is not None:
+        return name
+    if catalog.unknown_components == "keep":
+        return document.component
+    if catalog.unknown_components == "drop":
+        return None
+    known = sorted(catalog.components)
+    raise UserError(
+        f"{document.source}: {registry.unknown('component', document.component, known)}; or set "
+        f"unknown_components to keep or drop in catalog {catalog.name!r}"
+    )
+
+
+@contextmanager
+def dropped_writer(url: str, wanted: bool) -> Iterator[Any]:
+    """A function (document, reason) that stores what is dropped, or does nothing."""
+    if not wanted:
+        yield lambda document, reason: None
+        return
+    with (
+        storage.atomic_write(url) as stream,
+        gzip.GzipFile("", "wb", 1, stream, mtime=0) as packed,
+    ):
+        yield lambda document, reason: packed.write(
+            jsonl_zst.encode_line(replace(document, meta={**document.meta, "dropped": reason}))
+        )

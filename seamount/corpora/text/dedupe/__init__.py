@@ -1,0 +1,1 @@
+"""Exact and near-duplicate detection: MinHash signatures, LSH candidates, verified clusters."""

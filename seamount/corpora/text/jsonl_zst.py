@@ -1,0 +1,216 @@
+"""Read and write the Pile's line format, `{"text": ..., "meta": {"pile_set_name": ...}}`, as zstd.
+
+One policy for each kind of damage:
+
+- record damage (bad JSON, invalid UTF-8, raw NUL, no text): the line is quarantined with its
+  number and reason; every good record before and after it is delivered;
+- container damage (cut short, checksum, not zstd, a line beyond 1 GiB): CorruptData after the good
+  records;
+- lone surrogates become U+FFFD; `\\u0000` inside the text is delivered (the build removes it);
+- `meta` missing or not an object: the document belongs to the set `unknown`;
+- a byte-order mark at the start, CRLF line ends, blank lines and a missing last line end are fine.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import PurePosixPath
+from typing import Any
+
+from seamount.core import storage
+from seamount.core.errors import CorruptData, UserError
+from seamount.core.records import Document, Quarantined
+from seamount.corpora.text import zstd_stream
+
+SUFFIX = ".jsonl.zst"
+UNKNOWN = "unknown"
+_BLOCK_BYTES = 1 << 20
+_MAX_LINE_BYTES = 1 << 30
+_BLANK = b" \t\r\n"
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class Written:
+    """A finished file: its documents, size on disk and SHA-256."""
+
+    documents: int
+    size_bytes: int
+    sha256: str
+
+
+def list_inputs(url: str) -> list[str]:
+    """The jsonl.zst files at `url` (a file, or a folder searched through), sorted."""
+    found = storage.list_files(url, (SUFFIX,))
+    if not found:
+        raise UserError(f"no *{SUFFIX} file below {url!r}: give a file or a folder that holds some")
+    return found
+
+
+def stem(url: str) -> str:
+    """File name without folder and `.jsonl.zst`."""
+    return PurePosixPath(url).name.removesuffix(SUFFIX)
+
+
+def read_documents(
+    url: str, name: str | None = None, on_bytes: Callable[[bytes], None] | None = None
+) -> Iterator[Document | Quarantined]:
+    """Yield every record of one file in order, as a document or as a quarantined line.
+
+    A record without `meta.id` gets the id `name:line` (`name` is the file's stem by default).
+    `on_bytes` is given the compressed bytes as they are read, for a digest of the file.
+    Raises CorruptData naming the file after the good records before the damage.
+    """
+    name = stem(url) if name is None else name
+    line = 1
+    with storage.open_read(url) as stream:
+        for block in line_blocks(zstd_stream.decompressed(stream, url, on_bytes)):
+            if line == 1 and block.startswith(_BOM):
+                block = block[len(_BOM) :]
+            yield from _records(block, line, url, name)
+            line += block.count(b"\n")
+
+
+def write_documents(
+    url: str, documents: Iterable[Document], level: int = zstd_stream.LEVEL
+) -> Written:
+    """Write documents as one zstd frame with content checksum; `url` appears whole or not at all."""
+    return write_lines(url, (encode_line(d) for d in documents), level)
+
+
+def write_lines(url: str, lines: Iterable[bytes], level: int = zstd_stream.LEVEL) -> Written:
+    """Write encoded lines (see `encode_line`) as `write_documents` does."""
+    documents = 0
+    with storage.atomic_write(url) as stream:
+        target = zstd_stream.HashingWriter(stream)
+        with zstd_stream.line_writer(target, level) as frame:
+            for line in lines:
+                frame.write(line)
+                documents += 1
+    return Written(documents, target.size_bytes, target.sha256)
+
+
+def encode_line(document: Document) -> bytes:
+    """One line of the format, with its line end; a source's own metadata is kept in `meta`."""
+    import msgspec
+
+    meta = {**document.meta, "id": document.id, "pile_set_name": document.component}
+    record = {"text": document.text, "meta": meta}
+    try:
+        return msgspec.json.encode(record) + b"\n"
+    except (TypeError, ValueError, OverflowError):  # such as an integer beyond 64 bits
+        return json.dumps(record, ensure_ascii=False, default=str).encode() + b"\n"
+
+
+def line_blocks(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Join pieces into blocks of about 1 MB that end at a line end.
+
+    Where the pieces end in CorruptData, what stands before the damage comes first, but never half a
+    line. A line beyond the limit of 1 GiB is CorruptData too, since memory is bounded.
+    """
+    parts: list[bytes] = []
+    size = 0
+    try:
+        for piece in pieces:
+            cut = piece.rfind(b"\n") + 1
+            if cut and size + cut >= _BLOCK_BYTES:
+                yield b"".join([*parts, piece[:cut]])
+                parts, size, piece = [], 0, piece[cut:]
+            parts.append(piece)
+            size += len(piece)
+            if size > _MAX_LINE_BYTES:
+                raise CorruptData(f"a line is longer than {_MAX_LINE_BYTES} bytes")
+    except CorruptData:
+        rest = b"".join(parts)
+        if whole := rest[: rest.rfind(b"\n") + 1]:
+            yield whole
+        raise
+    if rest := b"".join(parts):
+        yield rest
+
+
+def _records(block: bytes, line: int, url: str, name: str) -> Iterator[Document | Quarantined]:
+    lines = block.count(b"\n") + (not block.endswith(b"\n"))
+    records = _decode_fast(block)
+    if records is not None and len(records) == lines:
+        for offset, record in enumerate(records):
+            yield _document(record.text, record.meta, line + offset, url, name)
+        return
+    for offset, raw in enumerate(block.split(b"\n")):
+        if not raw.strip(_BLANK):
+            continue
+        try:
+            text, meta = _decode_carefully(raw)
+        except _BadRecord as bad:
+            yield Quarantined(url, line + offset, str(bad), len(raw) + 1)
+        else:
+            yield _document(text, meta, line + offset, url, name)
+
+
+@cache
+def _decoder() -> Any:
+    import msgspec
+
+    record = msgspec.defstruct("Record", [("text", str), ("meta", Any, None)], gc=False)
+    return msgspec.json.Decoder(record)
+
+
+def _decode_fast(block: bytes) -> list[Any] | None:
+    """All records of a block at once, or None where one of them needs a closer look."""
+    import msgspec
+
+    try:
+        return _decoder().decode_lines(block)
+    except (msgspec.MsgspecError, RecursionError, UnicodeError):
+        return None
+
+
+class _BadRecord(ValueError):
+    """Why one line is quarantined."""
+
+
+def _decode_carefully(raw: bytes) -> tuple[str, Any]:
+    if b"\0" in raw:
+        raise _BadRecord(f"raw NUL at byte {raw.index(0)} of the line")
+    try:
+        value = json.loads(raw.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise _BadRecord(f"invalid UTF-8 at byte {error.start} of the line") from error
+    except json.JSONDecodeError as error:
+        raise _BadRecord(f"not JSON: {error.msg} at character {error.pos}") from error
+    except (ValueError, RecursionError) as error:
+        raise _BadRecord(f"not readable JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise _BadRecord(f"a JSON {type(value).__name__} where an object is expected")
+    if "text" not in value:
+        raise _BadRecord("no text field")
+    if not isinstance(value["text"], str):
+        raise _BadRecord(f"text is of type {type(value['text']).__name__}, not a string")
+    return _without_surrogates(value["text"]), _without_surrogates(value.get("meta"))
+
+
+def _without_surrogates(value: Any) -> Any:
+    """`value` with each lone surrogate, which no UTF-8 can hold, replaced by U+FFFD."""
+    if isinstance(value, str):
+        return re.sub("[\ud800-\udfff]", "\ufffd", value)
+    if isinstance(value, list):
+        return [_without_surrogates(v) for v in value]
+    if isinstance(value, dict):
+        return {_without_surrogates(k): _without_surrogates(v) for k, v in value.items()}
+    return value
+
+
+def _document(text: str, meta: Any, line: int, url: str, name: str) -> Document:
+    rest = dict(meta) if isinstance(meta, dict) else {} if meta is None else {"value": meta}
+    component, own_id = rest.pop("pile_set_name", None), rest.pop("id", None)
+    return Document(
+        text=text,
+        component=component if isinstance(component, str) and component else UNKNOWN,
+        id=own_id if isinstance(own_id, str) and own_id else f"{name}:{line}",
+        source=f"{url}:{line}",
+        meta=rest,
+    )

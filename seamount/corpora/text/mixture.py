@@ -1,0 +1,107 @@
+"""Target weights met in bytes: how much of each component, and how often each document."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Mode = Literal["strict", "fill", "natural"]
+
+
+@dataclass(frozen=True)
+class Supply:
+    """What there is of one component: bytes, how often a document may be seen, its weight."""
+
+    bytes: int
+    epochs: float = 1.0
+    weight: float | None = None
+
+    @property
+    def limit(self) -> float:
+        """Most bytes this component can give."""
+        return self.bytes * self.epochs
+
+
+def targets(supply: dict[str, Supply], mode: Mode, total_bytes: int | None) -> dict[str, float]:
+    """Bytes wanted of each component; one without a weight gets none unless the mode is natural.
+
+    `strict` keeps the weights exactly, so the scarcest component bounds the whole; `fill` gives the
+    room of a scarce component to the others; `natural` keeps the proportions there are.
+    """
+    if mode == "natural":
+        there = sum(s.bytes for s in supply.values())
+        share = 1.0 if total_bytes is None else min(1.0, total_bytes / max(1, there))
+        return {name: s.bytes * share for name, s in supply.items()}
+    weights = _weights(supply)
+    if mode == "strict":
+        total = min((supply[n].limit / w for n, w in weights.items()), default=0.0)
+        total = total if total_bytes is None else min(total, total_bytes)
+        return {name: total * weights.get(name, 0.0) for name in supply}
+    return _filled({n: supply[n].limit for n in weights}, weights, total_bytes, supply)
+
+
+def _weights(supply: dict[str, Supply]) -> dict[str, float]:
+    """Weights of the components that are there, renormalised to sum to 1."""
+    given = {n: s.weight for n, s in supply.items() if s.weight is not None and s.bytes > 0}
+    total = sum(given.values())
+    return {name: weight / total for name, weight in given.items()}
+
+
+def _filled(
+    limits: dict[str, float], weights: dict[str, float], total: int | None, supply: dict[str, Any]
+) -> dict[str, float]:
+    rest = sum(limits.values()) if total is None else min(float(total), sum(limits.values()))
+    wanted: dict[str, float] = {}
+    free = dict(weights)
+    while free:
+        scale = rest / sum(free.values())
+        scarce = {n for n, w in free.items() if limits[n] <= w * scale}
+        if not scarce:
+            wanted |= {n: w * scale for n, w in free.items()}
+            break
+        wanted |= {n: limits[n] for n in scarce}
+        rest -= sum(limits[n] for n in scarce)
+        free = {n: w for n, w in free.items() if n not in scarce}
+    return {name: wanted.get(name, 0.0) for name in supply}
+
+
+def copies(sizes: Sequence[int], target: float) -> list[int]:
+    """How often each document (sizes in bytes, in hash order) is taken to come up to `target` bytes.
+
+    Every document as often as all fit whole, then each that still fits once more: the sum stays
+    below the target by less than the smallest document left out.
+    """
+    there = sum(sizes)
+    if there == 0:
+        return [1] * len(sizes) if target >= 0 else []
+    # A share of one must not lose a document to rounding.
+    whole = math.floor(target / there + 1e-9)
+    rest = target - whole * there
+    taken = []
+    for size in sizes:
+        fits = size <= rest
+        rest -= size if fits else 0
+        taken.append(whole + fits)
+    return taken
+
+
+def certificate(
+    supply: dict[str, Supply], wanted: dict[str, float], achieved: dict[str, int]
+) -> dict[str, Any]:
+    """Achieved against wanted, in bytes and shares; `scarce` marks what had no more to give."""
+    total, aim = sum(achieved.values()), sum(wanted.values())
+    weights = _weights(supply)
+    return {
+        name: {
+            "available_bytes": supply[name].bytes,
+            "weight": weights.get(name),
+            "wanted_bytes": round(wanted[name]),
+            "achieved_bytes": achieved.get(name, 0),
+            "wanted_share": wanted[name] / aim if aim else 0.0,
+            "achieved_share": achieved.get(name, 0) / total if total else 0.0,
+            "scarce": weights.get(name, 0.0) > wanted[name] / aim + 1e-9 if aim else False,
+        }
+        for name in sorted(supply)
+    }

@@ -1,0 +1,112 @@
+"""Files of a run: content stored once under its SHA-256, shown under the run's own names."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from pathlib import Path
+from typing import IO
+
+from seamount.core.errors import UserError, explain_os_error
+from seamount.tracking.names import check_artifact_path
+from seamount.tracking.store import Store
+
+_CHUNK = 1 << 20
+
+
+def put(store: Store, run_id: str, name: str, source: str | Path | bytes) -> dict[str, object]:
+    """Store `source` (a path, or the bytes themselves) as the run's file `name`.
+
+    Returns {"digest": hex SHA-256, "size_bytes": n}. An earlier file of that name stays in blobs/.
+    """
+    target = _inside(store.artifact_folder(run_id), name)
+    try:
+        digest, size = _to_blob(store, source)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _show(blob_path(store, digest), target)
+    except OSError as error:
+        raise explain_os_error(error, f"storing {name} of run {run_id}") from error
+    return {"digest": digest, "size_bytes": size}
+
+
+def expand(files: dict[str, str | Path | bytes]) -> dict[str, str | Path | bytes]:
+    """`files` with each folder replaced by the files below it."""
+    flat: dict[str, str | Path | bytes] = {}
+    for name, source in files.items():
+        check_artifact_path(name)
+        if isinstance(source, bytes | bytearray | memoryview) or not Path(source).is_dir():
+            flat[name] = source
+            continue
+        root = Path(source)
+        below = sorted(p for p in root.rglob("*") if p.is_file())
+        flat |= {f"{name}/{p.relative_to(root).as_posix()}": p for p in below}
+    return flat
+
+
+def blob_path(store: Store, digest: str) -> Path:
+    """Where the content with this SHA-256 lies."""
+    return store.folder / "blobs" / digest[:2] / digest
+
+
+def digest_of(path: Path) -> str:
+    """Hex SHA-256 of a file."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _inside(folder: Path, name: str) -> Path:
+    target = folder / check_artifact_path(name)
+    if not target.parent.resolve().is_relative_to(folder.resolve()):
+        raise UserError(f"artifact path {name!r} leaves the run's folder")
+    if target.is_dir():
+        raise UserError(f"artifact path {name!r} is a folder of this run: choose another name")
+    return target
+
+
+def _to_blob(store: Store, source: str | Path | bytes) -> tuple[str, int]:
+    folder = store.folder / "blobs"
+    folder.mkdir(exist_ok=True)
+    temporary = folder / f".{os.getpid()}.{os.urandom(6).hex()}.partial"
+    try:
+        with temporary.open("xb") as out:
+            digest, size = _copy(source, out)
+            out.flush()
+            os.fsync(out.fileno())
+        final = blob_path(store, digest)
+        if not final.exists():
+            final.parent.mkdir(exist_ok=True)
+            temporary.chmod(0o444)  # shared by runs: an accidental write must not change them all
+            os.rename(temporary, final)
+        return digest, size
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _copy(source: str | Path | bytes, out: IO[bytes]) -> tuple[str, int]:
+    digest = hashlib.sha256()
+    if isinstance(source, bytes | bytearray | memoryview):
+        content = bytes(source)
+        digest.update(content)
+        out.write(content)
+        return digest.hexdigest(), len(content)
+    size = 0
+    with Path(source).open("rb") as stream:
+        while chunk := stream.read(_CHUNK):
+            digest.update(chunk)
+            out.write(chunk)
+            size += len(chunk)
+    return digest.hexdigest(), size
+
+
+def _show(blob: Path, target: Path) -> None:
+    """Put the blob under its name, replacing an earlier version in one step."""
+    temporary = target.with_name(f".{os.urandom(6).hex()}.partial")
+    try:
+        try:
+            os.link(blob, temporary)
+        except OSError:
+            shutil.copyfile(blob, temporary)  # file systems without hard links
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)

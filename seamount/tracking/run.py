@@ -1,0 +1,285 @@
+"""`Run`: what a training script logs with. No call waits for a network, a disk or another process.
+
+    with Run(project="demo", name="first") as run:
+        run.log_configs({"model": {"dim": 64}})
+        run.log_metrics({"loss": 2.5}, step=0)
+
+Any number of processes log one run: give them the same `run_id`, or SEAMOUNT_RUN_ID (see
+`environment`). Forked children need nothing. The guarantees stand in docs/tracking.md.
+"""
+
+from __future__ import annotations
+
+import atexit
+import datetime
+import math
+import numbers
+import os
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from seamount import __version__
+from seamount.core import settings
+from seamount.core.errors import UserError, explain_os_error
+from seamount.tracking import names, segments
+from seamount.tracking.endings import COMPLETED, FAILED, SigtermGuard, describe, state_after
+from seamount.tracking.segments import Header
+from seamount.tracking.store import host_name, open_store
+from seamount.tracking.strands import next_attempt
+from seamount.tracking.writer import SegmentWriter
+
+
+class Run:
+    """One run as one process sees it; a context manager that records how it ended.
+
+    A `run_id` that exists is resumed (joined, if its other processes still run). `tags` is a dict
+    of name -> value, or a list of names. `rank` defaults to RANK / SLURM_PROCID.
+    """
+
+    def __init__(
+        self,
+        *,
+        project: str | None = None,
+        name: str | None = None,
+        run_id: str | None = None,
+        store: str | Path | None = None,
+        tags: Mapping[str, Any] | Iterable[str] | None = None,
+        rank: int | None = None,
+    ) -> None:
+        self._store = open_store(store)
+        self.run_id = names.check_run_id(
+            run_id or settings.tracking_run_id() or os.urandom(16).hex()
+        )
+        self._rank = settings.rank() if rank is None else rank
+        self._counted: dict[str, int] | None = {}
+        self._sigterm = SigtermGuard()
+        try:
+            identity, made = self._store.claim(self.run_id, project, name)
+            self._writer = self._open_writer(made)
+        except OSError as error:
+            raise explain_os_error(error, f"opening run {self.run_id} in {self.store}") from error
+        self.project, self.name = identity.project, name or identity.name
+        renamed = None if made or name in (None, identity.name) else name
+        try:
+            self._event({"kind": "start", "version": __version__, "name": renamed})
+            if tags:
+                self.add_tags(tags)
+        except BaseException as error:
+            self._writer.seal({"kind": "end", "state": FAILED, "error": describe(error)})
+            raise
+        atexit.register(self._at_exit)
+
+    def _open_writer(self, made: bool) -> SegmentWriter:
+        folder = self._store.run_folder(self.run_id)
+        attempt = 0 if made else next_attempt(folder, self._rank)
+        if attempt:
+            self._counted = None  # numbering goes on where the rank's earlier attempts stopped
+        header = Header(
+            run_id=self.run_id,
+            host=host_name(),
+            rank=self._rank,
+            world_size=settings.world_size(),
+            pid=os.getpid(),
+            role="main",
+            attempt=attempt,
+            part=0,
+            first_sequence=0,
+            start_us=time.time_ns() // 1000,
+            nonce=os.urandom(4).hex(),
+        )
+        writer = SegmentWriter(folder, header)
+        writer.open()
+        return writer
+
+    @property
+    def store(self) -> str:
+        """Address of the store."""
+        return self._store.uri
+
+    @property
+    def url(self) -> str:
+        """Address of the run: the store's, then its id."""
+        return f"{self.store}#{self.run_id}"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a child process needs in its environment to log to this run."""
+        return {
+            "SEAMOUNT_TRACKING_URI": self.store,
+            "SEAMOUNT_RUN_ID": self.run_id,
+            "SEAMOUNT_PROJECT": self.project,
+        }
+
+    @property
+    def artifact_folder(self) -> Path:
+        """Folder that shows the run's files under their names."""
+        return self._store.artifact_folder(self.run_id)
+
+    def log_metrics(
+        self,
+        data: Mapping[str, float],
+        step: float | None = None,
+        timestamp: float | datetime.datetime | None = None,
+    ) -> None:
+        """Log numbers at `step`; returns once the kernel has them (kill -9 loses nothing).
+
+        Steps are whole or fractional and come in any order; without one each metric counts by
+        itself in this process. `timestamp` is in seconds since 1970 UTC. NaN and infinities stay.
+        """
+        time_us = time.time_ns() // 1000 if timestamp is None else _time_us(timestamp)
+        if step is None:
+            self._log_counted(data, time_us)
+        elif data:
+            self._open().metrics(data, step if type(step) is int else _step(step), time_us)
+
+    def _log_counted(self, data: Mapping[str, float], time_us: int) -> None:
+        for step, group in self._count(data).items():
+            self._open().metrics(group, step, time_us, segments.AUTO_STEP)
+
+    def _count(self, data: Mapping[str, Any]) -> dict[Any, dict[str, Any]]:
+        """`data` grouped by the next step of each name, which is then taken."""
+        counted = self._counts()
+        at: dict[Any, dict[str, Any]] = {}
+        for name, value in data.items():
+            step = counted.get(name, 0)
+            at.setdefault(step, {})[name] = value
+            counted[name] = step + 1
+        return at
+
+    def _counts(self) -> dict[str, int]:
+        """Next step by name; a forked child begins anew, a resumed rank goes on."""
+        header = self._writer.header
+        if header.role == "fork" and getattr(self, "_counts_pid", None) != header.pid:
+            self._counts_pid, self._counted = header.pid, {}
+        if self._counted is None:
+            self._store.refresh(self.run_id)
+            with self._store.index() as index:
+                self._counted = index.next_steps(self.run_id, self._rank)
+        return self._counted
+
+    def log_configs(
+        self, data: Any, flatten: bool = True, *, cast_unsupported: bool = False
+    ) -> str:
+        """Add `data` (dict or dataclass) to the run's configuration as an immutable snapshot.
+
+        Returns the SHA-256 of the values given. Equal values make no new snapshot; other values
+        make one more, and all are kept.
+        """
+        from seamount.tracking.configs import digest, snapshot
+
+        values = snapshot(data, flatten=flatten, cast_unsupported=cast_unsupported)
+        content_hash = digest(values)
+        self._event({"kind": "config", "digest": content_hash, "values": values})
+        return content_hash
+
+    def log_string_series(
+        self,
+        data: Mapping[str, str],
+        step: float | None = None,
+        timestamp: float | datetime.datetime | None = None,
+    ) -> None:
+        """Log texts at `step` (each cut at 1 Mi characters, and marked when it was)."""
+        time_us = time.time_ns() // 1000 if timestamp is None else _time_us(timestamp)
+        cut: dict[str, str] = {}
+        for name, text in data.items():
+            if not isinstance(text, str):
+                raise UserError(f"series {name!r} takes text, not {type(text).__name__}")
+            cut[names.check_name(name, "series name")] = text[: names.MAX_TEXT_CHARS]
+        shortened = [name for name, text in data.items() if len(text) > len(cut[name])]
+        steps = self._count(cut) if step is None else {_step(step): cut}
+        for at, group in steps.items():
+            event: dict[str, Any] = {"kind": "strings", "step": at, "data": group}
+            self._open().event(event | ({"cut": shortened} if shortened else {}), time_us)
+
+    def assign_files(self, files: dict[str, str | Path | bytes]) -> dict[str, str]:
+        """Store files (or folders, or bytes) under the names given; returns name -> SHA-256."""
+        from seamount.tracking import artifacts
+
+        self._open()
+        entries = {
+            name: artifacts.put(self._store, self.run_id, name, source)
+            for name, source in artifacts.expand(files).items()
+        }
+        self._event({"kind": "files", "files": entries})
+        return {name: str(entry["digest"]) for name, entry in entries.items()}
+
+    def add_tags(self, tags: Mapping[str, Any] | Iterable[str]) -> None:
+        """Set tags: a dict of name -> value, or names alone (their value is "true")."""
+        if isinstance(tags, str):
+            raise UserError(f"tags must be a dict or a list of names, not the text {tags!r}")
+        pairs = dict(tags) if isinstance(tags, Mapping) else dict.fromkeys(tags, "true")
+        checked = {names.check_name(k, "tag"): names.check_tag_value(v) for k, v in pairs.items()}
+        self._event({"kind": "tags", "set": checked})
+
+    def remove_tags(self, tags: Iterable[str]) -> None:
+        """Take tags away; unknown names are passed over."""
+        self._event({"kind": "tags", "remove": [names.check_name(t, "tag") for t in tags]})
+
+    def barrier(self) -> None:
+        """Wait until all that this process logged would also survive a power cut."""
+        self._open().barrier()
+
+    def close(self, state: str = COMPLETED, error: BaseException | None = None) -> None:
+        """End this process's part of the run; its segment is flushed to disk and sealed."""
+        if self._writer.sealed:
+            return
+        atexit.unregister(self._at_exit)
+        detail = None if error is None else describe(error)
+        self._writer.seal(
+            {"kind": "end", "state": state, "error": detail, "signal": self._sigterm.signal}
+        )
+
+    def __enter__(self) -> Run:
+        self._sigterm.install()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self.close(state_after(error, self._sigterm.signal is not None), error)
+        finally:
+            self._sigterm.remove()
+
+    def _at_exit(self) -> None:
+        """A Run that was never closed: an uncaught exception failed it, else it completed."""
+        error = getattr(sys, "last_value", None)
+        self.close(state_after(error, signalled=False), error)
+
+    def _open(self) -> SegmentWriter:
+        if self._writer.sealed:
+            raise UserError(
+                f"run {self.run_id} is closed: make a Run with this run_id to resume it"
+            )
+        return self._writer
+
+    def _event(self, value: dict[str, Any]) -> None:
+        self._open().event(value, time.time_ns() // 1000)
+
+
+def _step(step: Any) -> int | float:
+    if isinstance(step, numbers.Integral):
+        return int(step)
+    try:
+        value = float(step)
+    except (TypeError, ValueError) as error:
+        raise UserError(f"step {step!r} is not a number") from error
+    if not math.isfinite(value):
+        raise UserError(f"step {step!r} must be finite")
+    return value
+
+
+def _time_us(timestamp: float | datetime.datetime) -> int:
+    if isinstance(timestamp, datetime.datetime):
+        timestamp = timestamp.timestamp()
+    try:
+        return int(timestamp * 1e6)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise UserError(f"timestamp {timestamp!r} is not in seconds since 1970 UTC") from error

@@ -1,0 +1,168 @@
+"""What every rank of a language-model training runs: the Lightning loop around our own parts."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from pathlib import Path
+from typing import Any
+
+import lightning
+import torch
+from lightning.pytorch import Callback, Trainer
+
+from seamount.core import settings, storage
+from seamount.core.errors import Preempted
+from seamount.core.registry import model_family
+from seamount.training import checkpoint, data_order, random_state, state, tensor
+from seamount.training.callbacks.checkpoint import Checkpoints
+from seamount.training.callbacks.preemption import Preemption
+from seamount.training.callbacks.progress import Progress
+from seamount.training.callbacks.tracking import Tracking
+from seamount.training.callbacks.validation import Validation
+from seamount.training.language_module import LanguageModule
+from seamount.training.recipe import Recipe, recipe_from_dict
+from seamount.training.strategy import build_strategy
+
+_PRECISION = {"fp32": "32-true", "bf16-mixed": "bf16-mixed", "bf16-true": "bf16-true"}
+
+
+class Resume(Callback):
+    """Fills parameters, optimiser and generators once Lightning has placed them."""
+
+    def __init__(self, found: checkpoint.Checkpoint) -> None:
+        self.found = found
+
+    def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
+        """Load the checkpoint into the module."""
+        state.restore(pl_module, self.found)
+
+
+def fit(job: dict[str, Any], channel: Any) -> dict[str, Any]:
+    """Train by `job` (plain data from training/language.py) and write the final model folder.
+
+    Returns {checkpoint, model, step, loss}. Raises Preempted once a stop was asked for and the
+    checkpoint is written.
+    """
+    stop = Preemption()
+    stop.listen()
+    recipe = recipe_from_dict(job["recipe"])
+    root = Path(job["out"]) / "checkpoints"
+    found = checkpoint.read_checkpoint(root / job["resume"]) if job["resume"] else None
+    quiet()
+    random_state.seed_all(recipe.seed)
+    module = LanguageModule(recipe, torch.tensor(job["bytes_per_token"]))
+    saves = Checkpoints(channel, root, recipe, job["about"])
+    _train(recipe, job, module, channel, found, stop, saves)
+    if module.steps_done < recipe.steps:
+        raise Preempted(
+            f"stopped by request at step {module.steps_done} of {recipe.steps}; the same command "
+            f"continues from {saves.saved or root}"
+        )
+    result = _publish(module, recipe, Path(job["out"]) / "model")
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
+    folder = str(saves.saved or (found and found.folder))
+    return result | {"checkpoint": folder, "step": module.steps_done, "loss": _loss(module, found)}
+
+
+def _train(
+    recipe: Recipe,
+    job: dict[str, Any],
+    module: LanguageModule,
+    channel: Any,
+    found: checkpoint.Checkpoint | None,
+    stop: Preemption,
+    saves: Checkpoints,
+) -> None:
+    first = found.step if found else 0
+    if first >= recipe.steps:  # all done before: the model folder alone may be missing
+        assert found is not None
+        module.configure_model()
+        state.restore(module, found)
+        return
+    sequences = _sequences(job, recipe, "train")
+    batches = data_order.Batches(sequences, recipe.data.batch_size, first, recipe.steps)
+    tokens = recipe.data.batch_size * recipe.data.sequence_length
+    callbacks: list[Callback] = [*([Resume(found)] if found else []), stop]
+    if settings.rank() == 0:
+        callbacks.append(Progress(channel, recipe.steps, tokens))
+        callbacks.append(Tracking(channel, recipe.tracking.every_steps, recipe.steps, tokens))
+    if recipe.validation.every_steps:
+        callbacks.append(_validation(job, recipe, channel))
+    trainer = build_trainer(recipe, [*callbacks, saves], recipe.steps - first)
+    trainer.fit(module, train_dataloaders=batches)
+
+
+def build_trainer(recipe: Recipe, callbacks: list[Callback], steps: int) -> Trainer:
+    """A Trainer that runs the loop and nothing else: no files, no bars, no samplers."""
+    return Trainer(
+        accelerator="cpu",
+        devices=recipe.parallel.ranks,
+        strategy=build_strategy(recipe.parallel),
+        precision=_PRECISION[recipe.precision],  # type: ignore[arg-type]
+        max_steps=steps,
+        max_epochs=-1,
+        callbacks=callbacks,
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        limit_val_batches=0,
+        num_sanity_val_steps=0,
+        use_distributed_sampler=False,
+    )
+
+
+def _validation(job: dict[str, Any], recipe: Recipe, channel: Any) -> Validation:
+    sequences = _sequences(job, recipe, "val")
+    count, size = min(recipe.validation.sequences, len(sequences)), recipe.data.batch_size
+    starts = range(0, count, size)
+    batches = [data_order.batch(sequences, i, min(size, count - i)) for i in starts]
+    listener = channel if settings.rank() == 0 else _Nobody()
+    return Validation(listener, batches, recipe.validation.every_steps, recipe.steps)
+
+
+class _Nobody:
+    """The channel of a rank whose figures rank 0 tells already."""
+
+    def send(self, event: dict[str, Any]) -> None:
+        """Drop `event`."""
+
+
+def _sequences(job: dict[str, Any], recipe: Recipe, split: str) -> data_order.Sequences:
+    from seamount.corpora.text.packing import PackedSequences
+    from seamount.corpora.text.tokens import TokenFile
+
+    return PackedSequences(
+        TokenFile(job["tokens"], split), recipe.data.sequence_length, recipe.seed
+    )
+
+
+def _publish(module: LanguageModule, recipe: Recipe, folder: Path) -> dict[str, Any]:
+    """Write the model in Hugging Face's layout; all ranks call it, rank 0 writes."""
+    family = model_family(recipe.model.family)
+    whole = tensor.full_state(module.model)
+    if settings.rank() == 0:
+        model = family.model.LanguageModel(recipe.model.config)
+        model.load_state_dict(whole, strict=False)
+        family.convert.save_folder(model, str(folder))
+    return {"model": str(folder), "weights": _weights_digest(folder)}
+
+
+def _weights_digest(folder: Path) -> str:
+    return storage.sha256(str(folder / "model.safetensors")) if settings.rank() == 0 else ""
+
+
+def _loss(module: LanguageModule, found: checkpoint.Checkpoint | None) -> float:
+    if "loss" in module.last:
+        return module.last["loss"]
+    return float(found.manifest["loss"]) if found else float("nan")
+
+
+def quiet() -> None:
+    """Keep Lightning from telling which accelerators this machine has not, and torch about it."""
+    for name in ("lightning.pytorch", "lightning.fabric", lightning.__name__):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    # how Lightning 2.6 asks torch's tree module; any other warning still shows
+    warnings.filterwarnings("ignore", message=".*LeafSpec.*")

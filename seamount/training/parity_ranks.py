@@ -1,0 +1,99 @@
+"""What every rank of a parity run does: some real steps, with losses and gradients written down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning.pytorch import Callback, Trainer
+from torch import Tensor
+from torch.distributed.tensor import DTensor
+
+from seamount.core import settings
+from seamount.training import random_state, tensor
+from seamount.training.language_module import LanguageModule
+from seamount.training.language_ranks import build_trainer, quiet
+from seamount.training.recipe import Recipe, recipe_from_dict
+
+
+class Recorder(Callback):
+    """Keeps each step's loss and every gradient of the first step in full.
+
+    Later gradients are taken at parameters that differ by rounding, which Adam's division
+    amplifies; what goes wrong in an update shows in the losses that follow it.
+    """
+
+    def __init__(self) -> None:
+        self.losses: list[float] = []
+        self.gradients: dict[str, Tensor] = {}
+
+    def on_before_optimizer_step(self, trainer: Trainer, pl_module: Any, optimizer: Any) -> None:
+        """Gather what the backward pass left."""
+        if pl_module.steps_done:
+            return
+        for name, parameter in pl_module.model.named_parameters():
+            gradient = tensor.placed_like(parameter.grad, parameter)
+            full = gradient.full_tensor() if isinstance(gradient, DTensor) else gradient
+            self.gradients[name] = full.clone()
+
+    def on_train_batch_end(
+        self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Keep the loss."""
+        self.losses.append(pl_module.last["loss"])
+
+
+def record(job: dict[str, Any], channel: Any) -> dict[str, Any]:
+    """Train the job's recipe on random tokens and write record.safetensors from rank 0."""
+    from safetensors.torch import save_file
+
+    recipe = recipe_from_dict(job["recipe"])
+    quiet()
+    random_state.seed_all(recipe.seed)
+    module = LanguageModule(recipe, torch.ones(recipe.model.config.vocab_size, dtype=torch.int64))
+    recorder = Recorder()
+    trainer = build_trainer(recipe, [Spread(recipe.seed), recorder], recipe.steps)
+    trainer.fit(module, train_dataloaders=RandomBatches(recipe))
+    if settings.rank() == 0:
+        folder = Path(job["out"])
+        folder.mkdir(parents=True)
+        losses = torch.tensor(recorder.losses, dtype=torch.float64)
+        save_file(recorder.gradients | {"losses": losses}, folder / "record.safetensors")
+    return {"steps": module.steps_done}
+
+
+class Spread(Callback):
+    """Moves every parameter off its starting value.
+
+    Matrices that start at 0 pass no gradient on, and a wrong layout could hide behind that.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    @torch.no_grad()
+    def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
+        """Add the same noise in every layout."""
+        generator = torch.Generator().manual_seed(self.seed)
+        for parameter in pl_module.model.parameters():
+            noise = 0.02 * torch.randn(parameter.shape, generator=generator)
+            tensor.local(parameter).add_(tensor.local(tensor.placed_like(noise, parameter)))
+
+
+@dataclass(frozen=True)
+class RandomBatches:
+    """Ids [B, T + 1] drawn from the recipe's seed, the same in every layout."""
+
+    recipe: Recipe
+
+    def __len__(self) -> int:
+        return self.recipe.steps
+
+    def __iter__(self) -> Iterator[Tensor]:
+        generator = torch.Generator().manual_seed(self.recipe.seed)
+        shape = (self.recipe.data.batch_size, self.recipe.data.sequence_length + 1)
+        for _ in range(self.recipe.steps):
+            yield torch.randint(self.recipe.model.config.vocab_size, shape, generator=generator)

@@ -1,0 +1,273 @@
+"""A training recipe: YAML in, frozen dataclasses out, every mistake named by its key.
+
+A recipe may `include:` another (a path beside it, or a short name in recipes/); its own values lie
+on top. Command-line overrides (`optimizer.lr=0.01`) lie on top of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from seamount.core import settings
+from seamount.core.errors import UserError
+from seamount.core.registry import model_family
+from seamount.training.typed import build, check_keys
+
+
+@dataclass(frozen=True)
+class ModelRecipe:
+    """Which model: a family, one of its presets, and fields of its configuration to replace."""
+
+    family: str = "language"
+    preset: str = "1m"
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def config(self) -> Any:
+        """The family's configuration object; raises UserError where it makes no model."""
+        return model_family(self.family).presets.configure(self.preset, **self.overrides)
+
+
+@dataclass(frozen=True)
+class DataRecipe:
+    """Where tokens come from and how they are cut.
+
+    `tokens` and `tokenizer` are folders; left empty, training builds a small corpus of this
+    machine's own text (`corpus`: "local", or the URL of a Pile-format corpus), of at most
+    `corpus_bytes`.
+    """
+
+    tokens: str | None = None
+    tokenizer: str | None = None
+    corpus: str = "local"
+    corpus_bytes: int | None = None
+    sequence_length: int = 256
+    batch_size: int = 4
+
+
+@dataclass(frozen=True)
+class OptimizerRecipe:
+    """AdamW, or Muon for the matrices inside the layers and AdamW for all else.
+
+    `lr` drives Muon's matrices (with name "adamw": everything); `embedding_lr` and `head_lr` the
+    two tables (norms go with the embedding), None meaning `lr`. `clip_norm` 0 clips nothing.
+    """
+
+    name: Literal["muon", "adamw"] = "muon"
+    lr: float = 0.02
+    embedding_lr: float | None = None
+    head_lr: float | None = None
+    weight_decay: float = 0.0
+    momentum: float = 0.95
+    beta1: float = 0.9
+    beta2: float = 0.95
+    eps: float = 1e-10
+    newton_schulz_steps: int = 5
+    clip_norm: float = 0.0
+
+
+@dataclass(frozen=True)
+class ScheduleRecipe:
+    """Learning-rate factor over steps: linear warm-up, then down to `final_fraction`.
+
+    `decay_fraction` is the share of all steps over which the rate falls.
+    """
+
+    name: Literal["linear", "cosine", "constant"] = "linear"
+    warmup_steps: int = 0
+    decay_fraction: float = 1.0
+    final_fraction: float = 0.0
+
+
+@dataclass(frozen=True)
+class ParallelRecipe:
+    """Degrees of each parallel axis; their product is the number of ranks."""
+
+    tensor: int = 1
+
+    @property
+    def ranks(self) -> int:
+        """Number of processes."""
+        return self.tensor
+
+
+@dataclass(frozen=True)
+class CheckpointRecipe:
+    """A checkpoint every `every_steps` steps (0: only at the end); the last `keep` stay."""
+
+    every_steps: int = 500
+    keep: int = 2
+
+
+@dataclass(frozen=True)
+class ValidationRecipe:
+    """Loss on `sequences` sequences of the val split every `every_steps` steps (0: never)."""
+
+    every_steps: int = 0
+    sequences: int = 64
+
+
+@dataclass(frozen=True)
+class TrackingRecipe:
+    """Metrics go to the tracked run every `every_steps` steps."""
+
+    every_steps: int = 10
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All that one training run is made from, except where its files are."""
+
+    model: ModelRecipe = ModelRecipe()
+    data: DataRecipe = DataRecipe()
+    optimizer: OptimizerRecipe = OptimizerRecipe()
+    schedule: ScheduleRecipe = ScheduleRecipe()
+    steps: int = 1000
+    precision: Literal["fp32", "bf16-mixed", "bf16-true"] = "fp32"
+    embedding_std: float = 0.02
+    parallel: ParallelRecipe = ParallelRecipe()
+    threads: int = 0
+    checkpoint: CheckpointRecipe = CheckpointRecipe()
+    validation: ValidationRecipe = ValidationRecipe()
+    tracking: TrackingRecipe = TrackingRecipe()
+    seed: int = 0
+
+
+def load_recipe(
+    path: str, overrides: Iterable[str] = (), other_sections: Iterable[str] = ()
+) -> Recipe:
+    """The recipe at `path` (or its short name in recipes/) with "a.b=c" overrides on top.
+
+    Top-level `other_sections` belong to other stations and are passed over. Raises UserError
+    naming the key and its value for anything unknown, of a wrong type, or impossible together.
+    """
+    content = read_recipe(path, overrides)
+    skipped = set(other_sections)
+    return recipe_from_dict({k: v for k, v in content.items() if k not in skipped})
+
+
+def read_recipe(path: str, overrides: Iterable[str] = ()) -> dict[str, Any]:
+    """The merged but unchecked content of a recipe file, its includes and `overrides`."""
+    content = _read_file(settings.find_declaration("recipes", path), ())
+    for override in overrides:
+        _apply(content, override)
+    return content
+
+
+def recipe_from_dict(content: Mapping[str, Any]) -> Recipe:
+    """The checked recipe behind plain data such as `recipe_to_dict` gives."""
+    content = dict(content)
+    model = content.get("model", {})
+    if isinstance(model, Mapping) and "overrides" not in model:
+        own = {k: v for k, v in model.items() if k in ("family", "preset")}
+        content["model"] = own | {"overrides": _model_overrides(model)}
+    recipe = build(Recipe, content)
+    _check(recipe)
+    return recipe
+
+
+def recipe_to_dict(recipe: Recipe) -> dict[str, Any]:
+    """Plain data that `recipe_from_dict` turns back, in the layout of the YAML."""
+    content = asdict(recipe)
+    content["model"] = content["model"] | content["model"].pop("overrides")
+    content["model"].pop("overrides", None)
+    return content
+
+
+def _read_file(path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
+    import yaml
+
+    if path in above:
+        raise UserError(f"recipe {path} includes itself: remove one include")
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"recipe {path} is not valid YAML: {error}") from error
+    if not isinstance(content, dict):
+        raise UserError(f"recipe {path} holds {type(content).__name__}, not keys with values")
+    includes = content.pop("include", [])
+    merged: dict[str, Any] = {}
+    for name in [includes] if isinstance(includes, str) else includes:
+        beside = path.parent / name
+        found = beside if beside.is_file() else settings.find_declaration("recipes", name)
+        merged = _merge(merged, _read_file(found, (*above, path)))
+    return _merge(merged, content)
+
+
+def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(below)
+    for key, value in above.items():
+        both = isinstance(value, dict) and isinstance(merged.get(key), dict)
+        merged[key] = _merge(merged[key], value) if both else value
+    return merged
+
+
+def _apply(content: dict[str, Any], override: str) -> None:
+    import yaml
+
+    key, equals, text = override.partition("=")
+    if not equals or not key:
+        raise UserError(f"override {override!r} is not of the form key=value, like steps=100")
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise UserError(f"the value of override {override!r} is not valid YAML") from error
+    *folders, last = key.split(".")
+    for folder in folders:
+        content = content.setdefault(folder, {})
+        if not isinstance(content, dict):
+            raise UserError(f"override {override!r}: {folder!r} holds a value, not keys")
+    content[last] = value
+
+
+def _model_overrides(model: Mapping[str, Any]) -> dict[str, Any]:
+    family = str(model.get("family", ModelRecipe.family))
+    config_type = type(next(iter(model_family(family).presets.PRESETS.values())))
+    given = {k: v for k, v in model.items() if k not in ("family", "preset")}
+    return check_keys(config_type, given, "model", also=("family", "preset"))
+
+
+def _check(recipe: Recipe) -> None:
+    config = recipe.model.config
+    for key, value, least in (
+        ("steps", recipe.steps, 1),
+        ("data.sequence_length", recipe.data.sequence_length, 1),
+        ("data.batch_size", recipe.data.batch_size, 1),
+        ("parallel.tensor", recipe.parallel.tensor, 1),
+        ("checkpoint.keep", recipe.checkpoint.keep, 1),
+        ("checkpoint.every_steps", recipe.checkpoint.every_steps, 0),
+        ("validation.sequences", recipe.validation.sequences, 1),
+        ("tracking.every_steps", recipe.tracking.every_steps, 1),
+        ("schedule.warmup_steps", recipe.schedule.warmup_steps, 0),
+        ("optimizer.newton_schulz_steps", recipe.optimizer.newton_schulz_steps, 1),
+        ("optimizer.clip_norm", recipe.optimizer.clip_norm, 0),
+    ):
+        if value < least:
+            raise UserError(f"{key} is {value}: it must be at least {least}")
+    if not 0 < recipe.schedule.decay_fraction <= 1:
+        raise UserError(
+            f"schedule.decay_fraction is {recipe.schedule.decay_fraction}: it must lie in (0, 1]"
+        )
+    if recipe.data.sequence_length > config.context_length:
+        raise UserError(
+            f"data.sequence_length {recipe.data.sequence_length} is above model.context_length "
+            f"{config.context_length}: lower the first or raise the second"
+        )
+    if (recipe.data.tokens is None) != (recipe.data.tokenizer is None):
+        raise UserError("data.tokens and data.tokenizer belong together: give both or neither")
+    _check_tensor(recipe, config)
+
+
+def _check_tensor(recipe: Recipe, config: Any) -> None:
+    degree = recipe.parallel.tensor
+    if degree == 1:
+        return
+    for name in model_family(recipe.model.family).plan.TENSOR_DIVIDES:
+        if getattr(config, name) % degree:
+            raise UserError(
+                f"parallel.tensor {degree} does not divide model.{name} {getattr(config, name)}: "
+                "change one of them"
+            )

@@ -1,0 +1,119 @@
+"""Sources and corpus: the first two stations."""
+
+from __future__ import annotations
+
+from prefect import task
+from prefect.cache_policies import NO_CACHE
+from pydantic import BaseModel
+
+from seamount.core import settings, storage
+from seamount.corpora.text import build, manifest
+from seamount.tracking.run import Run
+from tasks import publish
+from tasks.caching import content_key, worth_retrying
+from tasks.parameters import CorpusOptions
+from tasks.reference import Artefact, describe
+from tasks.tracking import station
+
+
+class Sources(BaseModel):
+    """What a corpus is made from: names for people, and a digest of every input's fingerprint."""
+
+    urls: tuple[str, ...]
+    inputs: int
+    size_bytes: int
+    digest: str
+    finished: bool = False
+
+
+@task(
+    description="Find every input of the sources and take its fingerprint; nothing is read.",
+    cache_policy=NO_CACHE,
+    retries=2,
+    retry_delay_seconds=[1, 5],
+    retry_condition_fn=worth_retrying,
+)
+def find_sources(sources: list[str], out: str, options: CorpusOptions, run: Run) -> Sources:
+    """The inputs of a build; a folder that is a finished corpus stands for itself."""
+    with station(run, "sources", f"sources: {', '.join(sources)}"):
+        if len(sources) == 1 and manifest.is_corpus(sources[0]):
+            content = manifest.load_manifest(sources[0])
+            digest, size = content["digest"], content["bytes"]
+            found = [(s["path"], s["size_bytes"]) for s in content["shards"]]
+            finished = True
+        else:
+            planned = build.plan(_request(sources, out, options))
+            digest = storage.digest_of([[i.name, i.fingerprint] for i in planned.inputs])
+            size = sum(i.size_bytes for i in planned.inputs)
+            found = [(i.name, i.size_bytes) for i in planned.inputs]
+            finished = False
+        rows = [{"input": name, "bytes": size_bytes} for name, size_bytes in found]
+        publish.table("corpus-sources", rows[:500], f"{len(rows)} inputs, {size:,} bytes")
+    return Sources(
+        urls=tuple(sources), inputs=len(rows), size_bytes=size, digest=digest, finished=finished
+    )
+
+
+@task(
+    description="Normalise, filter, remove copies, mix and split; shards and an exact ledger.",
+    cache_key_fn=content_key("seamount.corpora", "seamount.core"),
+    persist_result=True,
+    result_serializer="json",
+    retries=2,
+    retry_delay_seconds=[2, 10],
+    retry_condition_fn=worth_retrying,
+)
+def build_corpus(sources: Sources, out: str, options: CorpusOptions, run: Run) -> Artefact:
+    """The corpus in `out` (or the finished one that was given), on a Dask cluster closed after."""
+    with station(run, "corpus", f"corpus: {sources.inputs} inputs into {out}"):
+        url = sources.urls[0] if sources.finished else _build(sources, out, options)
+        content = manifest.load_manifest(url)
+        publish.table("corpus-ledger", _ledger(content), "Every input document, kept or dropped")
+        publish.table("pile-mixture", _mixture(content), "Documents and bytes by component")
+        run.log_metrics({f"corpus/{key}": content[key] for key in ("documents", "bytes")})
+    return describe(
+        "corpus",
+        url,
+        content["digest"],
+        documents=content["documents"],
+        bytes=content["bytes"],
+        splits=content["splits"],
+    )
+
+
+def _build(sources: Sources, out: str, options: CorpusOptions) -> str:
+    return build.build_corpus(_request(list(sources.urls), out, options)).url
+
+
+def _request(sources: list[str], out: str, options: CorpusOptions) -> build.CorpusRequest:
+    given = options.model_dump()
+    given["scheduler"] = given["scheduler"] or settings.dask_scheduler()
+    return build.CorpusRequest(sources=tuple(sources), out=out, **given)
+
+
+def _ledger(content: dict) -> list[dict]:
+    return [
+        {
+            "input": row["input"],
+            "documents in": row["in"]["documents"],
+            "kept": row["kept"]["documents"],
+            "kept bytes": row["kept"]["bytes"],
+            "dropped": _counts(row["dropped"]),
+            "copies": _counts(row["duplicates"]),
+            "quarantined": row["quarantined"]["documents"],
+            "error": row["error"] or "",
+        }
+        for row in [*content["ledger"]["inputs"], content["ledger"]["total"]]
+    ]
+
+
+def _counts(reasons: dict) -> str:
+    return ", ".join(f"{why}: {n['documents']}" for why, n in sorted(reasons.items()))
+
+
+def _mixture(content: dict) -> list[dict]:
+    total = max(1, content["bytes"])
+    return [
+        {"component": name, **part, "share": part["bytes"] / total}
+        for name, part in sorted(content["components"].items())
+    ]

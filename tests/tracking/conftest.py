@@ -1,0 +1,58 @@
+"""Fixtures and helpers of the tracking tests."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from seamount.tracking.index import Point
+from seamount.tracking.store import Store, open_store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """A fresh store."""
+    return open_store(tmp_path / "store")
+
+
+@pytest.fixture
+def history() -> Callable[..., list[Point]]:
+    """Points of a metric after taking in everything that was logged."""
+
+    def read(store: Store, run_id: str, name: str, rank: int = 0, **how: int) -> list[Point]:
+        store.refresh()
+        with store.index() as index:
+            return index.history(run_id, name, rank, **how)
+
+    return read
+
+
+@pytest.fixture
+def spawn(root: Path) -> Callable[..., subprocess.Popen[str]]:
+    """Start a Python program given as text, its output piped; killed at the end of the test."""
+
+    started: list[subprocess.Popen[str]] = []
+
+    def start(program: str, *arguments: str, **variables: str) -> subprocess.Popen[str]:
+        import os
+
+        process = subprocess.Popen(
+            [sys.executable, "-c", program, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=root,
+            env={**os.environ, **variables},
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()

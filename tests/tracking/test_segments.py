@@ -1,0 +1,162 @@
+"""The segment format: torn tails, damage, and every cut of a file."""
+
+from __future__ import annotations
+
+import json
+import logging
+import struct
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seamount.core.errors import CorruptData
+from seamount.tracking import Run, segments
+from seamount.tracking.ingest import PIECE_BYTES
+from seamount.tracking.segments import Decoder, Record
+from seamount.tracking.strands import segment_files
+from seamount.tracking.verify import verify
+
+
+def whole(content: bytes) -> list[Record]:
+    return list(Decoder().records(content))
+
+
+def sample() -> list[bytes]:
+    return [
+        segments.encode_keys(0, 1, 0, ("a", "b")),
+        segments.encode_metrics(1, 2, 0, 7, struct.pack("<2d", 1.5, float("nan"))),
+        segments.encode_json(segments.EVENT, 2, 3, {"kind": "tags", "set": {"é": "x"}}),
+        segments.encode_metrics(3, 4, 0, 7.5, struct.pack("<2d", float("inf"), -0.0)),
+    ]
+
+
+def test_the_layout_is_the_documented_one():
+    """Read by hand with struct, so that another program can follow the docstring."""
+    frame = sample()[1]
+    length, checksum = struct.unpack_from("<II", frame)
+    body = frame[8:]
+    assert (length, checksum) == (len(body), zlib.crc32(body))
+    kind, flags, zero, sequence, time_us, set_id, step = struct.unpack_from("<BBHQqIq", body)
+    assert (kind, flags, zero, sequence, time_us, set_id, step) == (2, 0, 0, 1, 2, 0, 7)
+    assert struct.unpack_from("<2d", body, 32)[0] == 1.5
+    keys = sample()[0][8:]
+    assert json.loads(keys[24:]) == ["a", "b"]
+
+
+@given(st.integers(0, 300))
+def test_a_file_cut_anywhere_gives_the_records_before_the_cut(cut):
+    frames = sample()
+    content = b"".join(frames)[:cut]
+    ends = [sum(map(len, frames[: n + 1])) for n in range(4)]
+    assert [r.sequence for r in whole(content)] == [n for n in range(4) if ends[n] <= cut]
+
+
+@given(st.lists(st.integers(1, 120), max_size=8))
+def test_reading_piece_by_piece_equals_reading_at_once(sizes):
+    content = b"".join(sample())
+    decoder, buffer, seen = Decoder(), b"", []
+    for size in [*sizes, len(content)]:
+        buffer, content = buffer + content[:size], content[size:]
+        seen += [r.sequence for r in decoder.records(buffer)]
+        buffer = buffer[decoder.consumed :]
+    assert seen == [0, 1, 2, 3]
+
+
+@given(st.integers(0, 10_000), st.integers(1, 255))
+def test_one_changed_byte_never_gives_a_wrong_value(place, change):
+    frames = sample()
+    content = bytearray(b"".join(frames))
+    content[place % len(content)] ^= change
+    right = {r.sequence: repr(r.body) for r in whole(b"".join(frames))}
+    for record in whole(bytes(content)):
+        assert repr(record.body) == right[record.sequence]
+
+
+@given(st.binary(max_size=400))
+def test_any_bytes_are_survived(content):
+    whole(content)
+    try:
+        segments.read_header(content, "x.seg")
+        segments.read_header(segments.MAGIC + content, "x.seg")
+    except CorruptData:
+        pass
+
+
+def test_a_torn_tail_of_a_dead_writer_is_left_out_and_named(store, history):
+    with Run(store=store.uri) as run:
+        for step in range(5):
+            run.log_metrics({"loss": 1.0}, step=step)
+    (path,) = segment_files(store.run_folder(run.run_id))
+    path.write_bytes(path.read_bytes()[:-3])  # cuts the seal
+    assert len(history(store, run.run_id, "loss")) == 5
+    result = verify(store, run.run_id)
+    assert (result["state"], result["ok"]) == ("Killed", True)
+    assert result["strands"][0]["unread_bytes"] > 0
+    assert result["strands"][0]["gaps"] == []
+
+
+def test_a_damaged_record_is_passed_over_and_its_gap_is_named(store, history):
+    with Run(store=store.uri) as run:
+        for step in range(5):
+            run.log_metrics({"loss": 1.0}, step=step)
+    (path,) = segment_files(store.run_folder(run.run_id))
+    content = bytearray(path.read_bytes())
+    record = segments.encode_metrics(0, 0, 0, 0, b"\0" * 8)
+    content[content.rfind(struct.pack("<d", 1.0)) - len(record)] ^= 1  # in the record of step 3
+    path.write_bytes(bytes(content))
+    assert [p.step for p in history(store, run.run_id, "loss")] == [0, 1, 2, 4]
+    result = verify(store, run.run_id)
+    assert not result["ok"]
+    assert result["strands"][0]["gaps"] == [[5, 5]]
+    assert "lacks records 5 to 5" in result["problems"][0]
+
+
+def test_a_foreign_file_among_the_segments_blocks_nobody(store, history, caplog):
+    with Run(store=store.uri) as run:
+        run.log_metrics({"loss": 1.0}, step=0)
+    (path,) = segment_files(store.run_folder(run.run_id))
+    path.with_name(path.name.replace("r000000", "r000001")).write_bytes(b"not ours")
+    with caplog.at_level(logging.WARNING):
+        assert len(history(store, run.run_id, "loss")) == 1
+    assert "is not a segment" in caplog.text
+    assert not verify(store, run.run_id)["ok"]
+
+
+def test_a_record_larger_than_a_piece_is_read(store, history):
+    names = [f"{'n' * 1000}{i}" for i in range(PIECE_BYTES // 1000 + 100)]
+    with Run(store=store.uri) as run:
+        run.log_metrics(dict.fromkeys(names, 1.0), step=0)
+        run.log_metrics({"after": 2.0}, step=0)
+    assert len(history(store, run.run_id, "after")) == 1
+    assert len(history(store, run.run_id, names[-1])) == 1
+
+
+def test_long_logs_rotate_into_parts_with_one_sequence(store, history, monkeypatch):
+    from seamount.tracking import writer
+
+    monkeypatch.setattr(writer, "ROTATE_BYTES", 5000)
+    with Run(store=store.uri) as run:
+        for step in range(500):
+            run.log_metrics({"loss": float(step)}, step=step)
+            if step == 250:
+                store.refresh()
+    assert len(segment_files(store.run_folder(run.run_id))) > 3
+    assert [p.value for p in history(store, run.run_id, "loss")] == [float(s) for s in range(500)]
+    result = verify(store, run.run_id)
+    assert result["ok"]
+    assert len(result["strands"]) == 1
+    assert result["state"] == "Completed"
+
+
+@pytest.mark.parametrize("count", [5000])
+def test_ever_new_sets_of_names_stay_bounded(store, history, count):
+    with Run(store=store.uri) as run:
+        for number in range(count):
+            run.log_metrics({f"m{number}": 1.0}, step=0)
+    assert len(segment_files(store.run_folder(run.run_id))) == 2
+    store.refresh()
+    with store.index() as index:
+        assert len(index.summaries(run.run_id)) == count
+    assert verify(store, run.run_id)["ok"]
