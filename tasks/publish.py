@@ -23,10 +23,10 @@ def markdown(key: str, text: str, description: str) -> None:
     create_markdown_artifact(text, key=key, description=description)
 
 
-def picture(key: str, png: bytes, caption: str) -> None:
+def picture(key: str, svg: str, caption: str) -> None:
     """Publish a picture inside Markdown, so that no file server is needed."""
-    encoded = base64.b64encode(png).decode()
-    markdown(key, f"![{caption}](data:image/png;base64,{encoded})\n\n{caption}", caption)
+    encoded = base64.b64encode(svg.encode()).decode()
+    markdown(key, f"![{caption}](data:image/svg+xml;base64,{encoded})\n\n{caption}", caption)
 
 
 def place(key: str, path: str, description: str) -> None:

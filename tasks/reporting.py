@@ -10,11 +10,19 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from seamount.core import lineage, storage
+from seamount.evaluation.report import gather
+from seamount.evaluation.report import write_report as write_page
+from seamount.inference.generate import generate
+from seamount.inference.loading import load_model
 from seamount.tracking.run import Run
 from tasks import publish
+from tasks.curve import read_curves
 from tasks.reference import Artefact
 from tasks.tracking import station
+from tasks.training import curve_path
 
+PROMPT = "def main"
+_SAMPLE_TOKENS = 96
 _EXPORT_KEYS = ("path", "format", "bpb_delta", "components", "gate")
 Road = Mapping[str, Artefact]
 
@@ -28,9 +36,23 @@ def write_report(road: Road, out: str, recipe: dict[str, Any], run: Run, start_s
     with station(run, "report", f"report: {out}/report.html"):
         result = _result(road, out, run, start_s)
         _write_lineage(road, out, recipe, run)
-        storage.write_json(storage.join(out, "result.json"), result)
+        storage.write_json(result["result"], result)
+        page = gather(
+            out,
+            curves=read_curves(curve_path(out)),
+            sample=_sample(result["export"]["path"]),
+            facts=[("tracked run", run.run_id), ("corpus", road["corpus"].path)],
+        )
+        run.assign_files({"report.html": write_page(page, result["report"])})
+        run.assign_files({"result.json": result["result"]})
         publish.place("report", result["report"], "One page with every figure and plot")
     return result
+
+
+def _sample(path: str) -> tuple[str, str]:
+    """What the exported model writes after the prompt, greedily."""
+    written = generate(load_model(path), PROMPT, max_new_tokens=_SAMPLE_TOKENS)
+    return PROMPT, written.text
 
 
 def _result(road: Road, out: str, run: Run, start_s: float) -> dict[str, Any]:

@@ -6,11 +6,13 @@ from typing import Any
 
 from prefect import task
 
+from seamount.core import storage
 from seamount.tracking.run import Run
 from seamount.training.language import TrainRequest, train
 from seamount.training.recipe import load_recipe, recipe_from_dict, recipe_to_dict
 from tasks import publish
 from tasks.caching import content_key, worth_retrying
+from tasks.curve import CurveFile, read_curves
 from tasks.reference import Artefact, describe
 from tasks.tracking import station
 
@@ -42,7 +44,8 @@ def train_language_model(
     restart: bool = False,
 ) -> Artefact:
     """The model folder, in Hugging Face layout; checkpoints stand beside it in `out`."""
-    with station(run, "training", f"training: {recipe['steps']} steps"):
+    curve = CurveFile(curve_path(out), run.log_metrics, restart)
+    with station(run, "training", f"training: {recipe['steps']} steps"), curve:
         request = TrainRequest(
             recipe=recipe_from_dict(recipe),
             tokens=tokens.path,
@@ -50,10 +53,11 @@ def train_language_model(
             out=out,
             restart=restart,
             run_id=run.run_id,
-            log_metrics=run.log_metrics,
+            log_metrics=curve,
         )
         found = train(request)
         publish.markdown("training-summary", _summary(found), "What the training reached")
+    publish.picture("training-curve", _drawn(curve_path(out)), "Bits per byte by step")
     return describe(
         "model",
         found.model,
@@ -62,6 +66,17 @@ def train_language_model(
         tokens=found.tokens_seen,
         loss=found.final_loss,
     )
+
+
+def curve_path(out: str) -> str:
+    """Where the training curve of a run is."""
+    return storage.join(out, "scores", "training.json")
+
+
+def _drawn(path: str) -> str:
+    from seamount.core import charts
+
+    return charts.lines(read_curves(path), "step", "bits per byte", "Training curve")
 
 
 def _summary(found: Any) -> str:

@@ -140,6 +140,8 @@ class LanguageModel(nn.Module):
         self.layers = nn.ModuleDict({str(i): Block(config) for i in range(config.layers)})
         self.norm = RMSNorm(config.hidden_size, config.norm_eps)
         self.head = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
+        self.cos: Tensor
+        self.sin: Tensor
         cos, sin = rotary_tables(config)
         self.register_buffer("cos", cos, persistent=False)
         self.register_buffer("sin", sin, persistent=False)

@@ -32,7 +32,7 @@ def export(
 ) -> None:
     """Export MODEL, prove it equal to the torch model, measure it, and publish it if it holds.
 
-    Example: seamount export runs/first/model --out exported --quantize int8 --data runs/first/corpus
+    Example: seamount export runs/a/model --out exported --quantize int8 --data runs/a/corpus
     """
     from seamount.evaluation.held_out import held_out
     from seamount.export.gate import GateFailed

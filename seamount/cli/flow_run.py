@@ -166,10 +166,12 @@ def _wording(record: logging.LogRecord) -> str | None:
         return message
     if not record.name.startswith(_RUN_LOGGERS):
         return message if record.levelno >= logging.CRITICAL else None
-    if record.module in _ENGINE and "Cached(" in message:
-        task = str(getattr(record, "task_run_name", "task")).rpartition("-")[0].replace("_", " ")
+    if record.module not in _ENGINE:
+        return message
+    task = str(getattr(record, "task_run_name", "task")).rpartition("-")[0].replace("_", " ")
+    if "Cached(" in message:
         return f"{task}: unchanged, reused from an earlier run"
-    return None if record.module in _ENGINE else message
+    return f"{task}: {message.splitlines()[0]}" if "Retry " in message else None
 
 
 def _plain_log() -> None:

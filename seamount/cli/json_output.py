@@ -11,7 +11,6 @@ import json
 import math
 from typing import Annotated, Any
 
-import click
 import typer
 from typer.core import TyperCommand
 
@@ -26,7 +25,7 @@ JsonOption = Annotated[
 class JsonCommand(TyperCommand):
     """A command whose --json may stand without a file (Typer itself has no optional values)."""
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Give a bare --json the value that means standard output."""
         return super().parse_args(ctx, with_value(args))
 

@@ -52,6 +52,8 @@ def environment() -> dict[str, str]:
         "PREFECT_LOGGING_EXTRA_LOGGERS": "seamount",
         "PREFECT_CLIENT_MAX_RETRIES": "10",
         "PREFECT_API_REQUEST_TIMEOUT": "120",
+        # `python -m` would put the working folder first, whose packages may have our names.
+        "PYTHONSAFEPATH": "1",
     }
 
 

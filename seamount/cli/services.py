@@ -48,7 +48,8 @@ def up(
     project = _project()
     state = _running()
     if "prefect" not in state:
-        _start("prefect", supervise.free_port(port), _prefect_command, state)
+        port = supervise.free_port(port)
+        _start("prefect", port, _prefect_command, state, **_pages(port))
     if "tracking" not in state:
         _start("tracking", supervise.free_port(tracking_port), _tracking_command, state)
     api_url = _api_url(state)
@@ -125,6 +126,14 @@ def _project() -> Path:
 def _prefect_command(port: int | None) -> list[str]:
     options = ("--host", "127.0.0.1", "--port", str(port), "--analytics-off")
     return [sys.executable, "-m", "prefect", "server", "start", *options]
+
+
+def _pages(port: int) -> dict[str, str]:
+    """Settings of the pages: they call the API by this address (else always port 4200)."""
+    return {
+        "PREFECT_SERVER_UI_API_URL": f"http://127.0.0.1:{port}/api",
+        "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
+    }
 
 
 def _tracking_command(port: int | None) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import click
 import typer
 from typer.core import TyperGroup
 
@@ -17,14 +16,14 @@ class RecipeOrVerb(TyperGroup):
     """A known verb wins; any other first word is the recipe to train."""
 
     def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
+        self, ctx: Any, args: list[str]
+    ) -> tuple[str | None, Any, list[str]]:
         """The verb that `args` begin with, or the training of the recipe they begin with."""
         if args and args[0] not in self.commands:
             args = [_RECIPE_VERB, *args]
         return super().resolve_command(ctx, args)
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Let options stand before the recipe, as in `seamount train --dry-run RECIPE`."""
         first = args[0] if args else ""
         if first.startswith("-") and first not in ("--help", "-h"):
@@ -113,7 +112,7 @@ def parity(
     overrides: Overrides = None,
     json_file: JsonOption = None,
 ) -> None:
-    """Run RECIPE, shrunk, in every layout and compare each with one process; exit 1 on a difference.
+    """Hold RECIPE, shrunk, in every layout against one process; exit 1 where they differ.
 
     Example: seamount train parity text/demo.yaml
     """

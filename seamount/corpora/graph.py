@@ -1,4 +1,4 @@
-"""Fan-out of a function over items: in this process, on an embedded Dask cluster, or on a given one.
+"""Fan-out of a function over items: in this process, on an embedded or a given Dask cluster.
 
 The only Dask import of the engine. Functions and items must be importable and picklable.
 """

@@ -35,8 +35,11 @@ _NATS_PER_BYTE = 8 * math.log(2)
 class _Codec(Protocol):
     """Compressed size of a stream whose length is known."""
 
-    name: str
-    setting: str
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def setting(self) -> str: ...
 
     def compressed_bytes(self, stream: IO[bytes], size_bytes: int) -> int: ...
 
@@ -119,13 +122,12 @@ class WholeScorer:
             spools: dict[str, IO[bytes]] = {}
             for document in documents:
                 if document.component not in spools:
-                    spool = opened.enter_context(tempfile.SpooledTemporaryFile(_SPOOL_BYTES))
-                    spools[document.component] = spool
+                    spools[document.component] = opened.enter_context(_spool())
                 spools[document.component].write(document.text.encode())
-            for name, spool in sorted(spools.items()):
-                size_bytes = spool.tell()
-                spool.seek(0)
-                size = self.codec.compressed_bytes(spool, size_bytes) if size_bytes else 0
+            for name, stream in sorted(spools.items()):
+                size_bytes = stream.tell()
+                stream.seek(0)
+                size = self.codec.compressed_bytes(stream, size_bytes) if size_bytes else 0
                 yield DocumentScore(name, name, size_bytes, size_bytes, size * _NATS_PER_BYTE)
 
 
@@ -192,6 +194,10 @@ def baselines(
 def _parts(stream: IO[bytes]) -> Iterator[bytes]:
     while part := stream.read(_CHUNK):
         yield part
+
+
+def _spool() -> Any:
+    return tempfile.SpooledTemporaryFile(_SPOOL_BYTES)
 
 
 def _histogram(text: str) -> np.ndarray:

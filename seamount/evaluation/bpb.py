@@ -143,8 +143,9 @@ def bpb(
     full = {name: rows for name, rows in groups.items() if sum(r.size_bytes for r in rows)}
     if not full:
         raise UserError("nothing to score: the documents hold no text; check --data and the split")
-    chosen = weights if isinstance(weights, Weights) else None
-    if chosen is None:
+    if isinstance(weights, Weights):
+        chosen = weights
+    else:
         chosen = Weights("given", dict(weights)) if weights else choose_weights(full)
     raw = _raw_weights(full, chosen)
     draws = {

@@ -159,7 +159,13 @@ def _write_files(
 def _measure(
     request: ExportRequest, loaded: Loaded, exported: Loaded, before: BpbResult | None
 ) -> dict[str, Any]:
-    nothing = {"bpb_delta": None, "components": {}, "gate": None, "before": None, "after": None}
+    nothing: dict[str, Any] = {
+        "bpb_delta": None,
+        "components": {},
+        "gate": None,
+        "before": None,
+        "after": None,
+    }
     if request.documents is None:
         return nothing
     after = _score(request, exported)

@@ -115,7 +115,9 @@ def _choose(logits_V: np.ndarray, temperature: float, rng: np.random.Generator) 
 
 def _end_ids(loaded: Loaded) -> set[int]:
     end = loaded.config.get("eos_token_id")
-    return set(end) if isinstance(end, list) else {end} - {None}
+    if end is None:
+        return set()
+    return set(end) if isinstance(end, list) else {int(end)}
 
 
 def _show(text: str, shown: int, on_text: Callable[[str], None]) -> int:

@@ -39,8 +39,12 @@ def ingest(store: Store, index: Index, run_id: str | None = None) -> None:
             changed_ns = folder.stat().st_mtime_ns
         except FileNotFoundError:
             continue
-        if known.get(each) != changed_ns:
+        if known.get(each) == changed_ns:
+            continue
+        try:
             _ingest_run(store, index, each, changed_ns, new=each not in known)
+        except CorruptData as error:  # one damaged run must not hide the others
+            log.warning("run %s is left out: %s", each, error)
 
 
 def _ingest_run(store: Store, index: Index, run_id: str, changed_ns: int, *, new: bool) -> None:

@@ -42,6 +42,11 @@ def store_uri(folder: Path) -> str:
     return f"{SCHEME}{folder}"
 
 
+def is_run_id(name: str) -> bool:
+    """Whether `name` may name a run."""
+    return _RUN_ID.fullmatch(name) is not None
+
+
 def check_run_id(run_id: str) -> str:
     """`run_id` if it may name a run (and so a folder); raises UserError otherwise."""
     if not isinstance(run_id, str) or not _RUN_ID.fullmatch(run_id):

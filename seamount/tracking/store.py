@@ -23,7 +23,14 @@ from typing import TYPE_CHECKING
 
 from seamount.core import settings
 from seamount.core.errors import CorruptData, UserError, explain_os_error
-from seamount.tracking.names import check_name, check_run_id, store_folder, store_uri
+from seamount.tracking.names import (
+    check_name,
+    check_run_id,
+    check_text,
+    is_run_id,
+    store_folder,
+    store_uri,
+)
 
 if TYPE_CHECKING:
     from seamount.tracking.index import Index
@@ -71,7 +78,7 @@ class Store:
     def run_ids(self) -> list[str]:
         """Every run that has a folder, sorted."""
         with os.scandir(self.segments) as entries:
-            return sorted(e.name for e in entries if e.name[0] != "." and e.is_dir())
+            return sorted(e.name for e in entries if is_run_id(e.name) and e.is_dir())
 
     def identity(self, run_id: str) -> RunIdentity | None:
         """The identity of a run, None if there is no such run."""
@@ -90,7 +97,7 @@ class Store:
         """
         wanted = RunIdentity(
             run_id,
-            check_name(project or settings.tracking_project(), "project"),
+            check_text(project or settings.tracking_project(), "project", MAX_PROJECT_BYTES),
             check_name(name or run_id, "run name"),
             _user(),
             time.time_ns() // 1000,

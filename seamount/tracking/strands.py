@@ -5,9 +5,12 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import time
 from pathlib import Path
 
 from seamount.tracking.store import host_name
+
+REMOTE_SILENCE_S = 120.0
 
 _FILE_NAME = re.compile(
     r"r(\d+)\.a(\d+)\.([A-Za-z0-9-]+)\.(\d+)\.([0-9a-f]+-[0-9a-f]+)\.(\d+)\.seg"
@@ -23,18 +26,23 @@ def segment_files(folder: Path) -> list[Path]:
 def writer_lives(path: Path, host: str) -> bool:
     """Whether the process that writes this segment may still append to it.
 
-    Its lock tells, on its own host; from another host it is taken to live until it seals.
+    Its lock tells, on its own host. Not every shared file system tells other hosts of a lock: from
+    there a writer whose lock looks free counts as gone after REMOTE_SILENCE_S without a record.
     """
-    if host != host_name():
+    if not _lock_is_free(path):
         return True
+    return host != host_name() and time.time() - path.stat().st_mtime < REMOTE_SILENCE_S
+
+
+def _lock_is_free(path: Path) -> bool:
     fd = os.open(path, os.O_RDONLY)
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
-        return True  # held by the writer (or the file system has no locks: never declare it dead)
+        return False  # held by the writer (or there are no locks here: never declare it gone)
     finally:
         os.close(fd)
-    return False
+    return True
 
 
 def next_attempt(folder: Path, rank: int) -> int:

@@ -1,6 +1,7 @@
 """Checkpoints: a torch distributed folder, a manifest with digests, and LATEST that moves last.
 
-    checkpoints/step_00000500/{*.distcp, .metadata, manifest.json, lineage.json}   checkpoints/LATEST
+    checkpoints/LATEST
+    checkpoints/step_00000500/{*.distcp, .metadata, manifest.json, lineage.json}
 
 A folder is written under a temporary name and renamed whole. The newest one whose digests hold is
 the one to continue from; any layout of ranks may read it. Parameters stand under "model.<name>",

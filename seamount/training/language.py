@@ -73,7 +73,7 @@ def train(request: TrainRequest) -> TrainRef:
     recipe = request.recipe
     about = _about(request)
     found = _resumable(request, about)
-    job = {
+    job: dict[str, Any] = {
         "recipe": recipe_to_dict(recipe),
         "tokens": request.tokens,
         "out": str(storage.local_path(request.out)),

@@ -106,6 +106,7 @@ def _start(
         MALLOC_TRIM_THRESHOLD_=_KEEP_BYTES,
         TOKENIZERS_PARALLELISM="false",
         PYTHONUNBUFFERED="1",
+        PYTHONSAFEPATH="1",  # else `-m` puts the working folder first, whose packages may be others
         MASTER_ADDR="127.0.0.1",
         MASTER_PORT=str(free_port()),
         PYTHONPATH=os.pathsep.join(p for p in sys.path if p),

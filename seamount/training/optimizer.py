@@ -119,9 +119,7 @@ def orthogonal(matrices: list[Tensor], steps: int) -> list[Tensor]:
     ]
 
 
-def build_optimizer(
-    parameters: Iterable[tuple[str, Tensor]], recipe: OptimizerRecipe
-) -> MuonAdamW:
+def build_optimizer(parameters: Iterable[tuple[str, Tensor]], recipe: OptimizerRecipe) -> MuonAdamW:
     """The optimizer of `recipe` over named `parameters`, grouped by what each one is."""
     members: dict[str, list[Tensor]] = defaultdict(list)
     for name, parameter in parameters:

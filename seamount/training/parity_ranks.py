@@ -1,10 +1,9 @@
-"""What every rank of a parity run does: some real steps, with losses and gradients written down."""
+"""What every rank of a parity run does: some real steps, with losses and gradients compared."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,7 +11,6 @@ from lightning.pytorch import Callback, Trainer
 from torch import Tensor
 from torch.distributed.tensor import DTensor
 
-from seamount.core import settings
 from seamount.training import random_state, tensor
 from seamount.training.language_module import LanguageModule
 from seamount.training.language_ranks import build_trainer, quiet
@@ -46,23 +44,31 @@ class Recorder(Callback):
         self.losses.append(pl_module.last["loss"])
 
 
-def record(job: dict[str, Any], channel: Any) -> dict[str, Any]:
-    """Train the job's recipe on random tokens and write record.safetensors from rank 0."""
-    from safetensors.torch import save_file
+def compare(job: dict[str, Any], channel: Any) -> dict[str, Any]:
+    """Train on random tokens, first alone and then together: {loss, grad, worst} of the gap.
 
-    recipe = recipe_from_dict(job["recipe"])
+    Every rank runs the single-process reference for itself, so that one start serves both.
+    """
     quiet()
+    alone, together = _record(job["one"]), _record(job["layout"])
+    gaps = [abs(a - b) for a, b in zip(alone.losses, together.losses, strict=True)]
+    shares = {
+        name: float((wanted - together.gradients[name]).abs().max() / wanted.abs().max())
+        for name, wanted in alone.gradients.items()
+    }
+    worst = max(shares, key=lambda name: shares[name])
+    torch.distributed.destroy_process_group()
+    return {"loss": max(gaps), "grad": shares[worst], "worst": worst}
+
+
+def _record(content: dict[str, Any]) -> Recorder:
+    recipe = recipe_from_dict(content)
     random_state.seed_all(recipe.seed)
     module = LanguageModule(recipe, torch.ones(recipe.model.config.vocab_size, dtype=torch.int64))
     recorder = Recorder()
     trainer = build_trainer(recipe, [Spread(recipe.seed), recorder], recipe.steps)
     trainer.fit(module, train_dataloaders=RandomBatches(recipe))
-    if settings.rank() == 0:
-        folder = Path(job["out"])
-        folder.mkdir(parents=True)
-        losses = torch.tensor(recorder.losses, dtype=torch.float64)
-        save_file(recorder.gradients | {"losses": losses}, folder / "record.safetensors")
-    return {"steps": module.steps_done}
+    return recorder
 
 
 class Spread(Callback):

@@ -22,8 +22,8 @@ class Prepared:
 def prepare(recipe: Recipe, folder: str | None = None) -> Prepared:
     """The recipe's own token and tokenizer folders, else ones made from its corpus in `folder`.
 
-    Without `folder` they stand in SEAMOUNT_HOME/prepared, one folder for each corpus and vocabulary.
-    What stands there whole is used again.
+    Without `folder` they stand in SEAMOUNT_HOME/prepared, one folder a corpus and vocabulary. What
+    stands there whole is used again.
     """
     if recipe.data.tokens is not None and recipe.data.tokenizer is not None:
         return Prepared(recipe.data.tokens, recipe.data.tokenizer)

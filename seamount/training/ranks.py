@@ -1,7 +1,8 @@
-"""The child side of launch.py: `python -m seamount.training.ranks FD` reads its order from stdin."""
+"""The child side of launch.py: `python -m seamount.training.ranks FD`, its order on stdin."""
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
@@ -29,21 +30,22 @@ class Channel:
     def send(self, event: dict[str, Any]) -> None:
         """Send one event; when nobody listens any more, it is dropped."""
         line = json.dumps(event).encode() + b"\n"
-        try:
+        # with the caller gone, the watchdog is about to end this process
+        with contextlib.suppress(BrokenPipeError):
             os.write(self.descriptor, line)
-        except BrokenPipeError:
-            pass  # the caller is gone, and the watchdog is about to end this process
 
 
 def main() -> None:
     """Run the ordered function on every rank; the exit code tells how it went."""
     channel = Channel(int(sys.argv[1]))
     order = json.loads(sys.stdin.buffer.readline())
+    signal.signal(signal.SIGTERM, _stop_early)
+    signal.signal(signal.SIGINT, _stop_early)
     try:
         _prepare(order)
     except BaseException as error:
         _report(channel, 0, error)
-        raise SystemExit(1) from error
+        raise SystemExit(_code(error)) from error
     if order["ranks"] == 1:
         threading.Thread(target=_watch_parent, daemon=True).start()
         raise SystemExit(_run(order, 0, channel))
@@ -52,9 +54,6 @@ def main() -> None:
 
 def _prepare(order: dict[str, Any]) -> None:
     """Import what is heavy once, before the fork; no thread pool may start here."""
-    import torch
-
-    torch.set_num_threads(order["threads"])
     with warnings.catch_warnings():
         # Lightning 2.6 asks torch's tree module in a way that torch 2.13 calls old.
         warnings.filterwarnings("ignore", message=".*LeafSpec.*")
@@ -74,10 +73,19 @@ def _run(order: dict[str, Any], rank: int, channel: Channel) -> int:
         value = getattr(importlib.import_module(module), name)(order["job"], channel)
     except BaseException as error:
         _report(channel, rank, error)
-        return error.exit_code if isinstance(error, SeamountError) else 1
+        return _code(error)
     if rank == 0:
         channel.send({"event": "result", "value": value})
     return 0
+
+
+def _code(error: BaseException) -> int:
+    return error.exit_code if isinstance(error, SeamountError) else 1
+
+
+def _stop_early(number: int, _frame: Any) -> None:
+    """A request to stop that comes before the rank function listens for itself."""
+    raise Preempted("stopped by request before the first step; the same command begins again")
 
 
 def _report(channel: Channel, rank: int, error: BaseException) -> None:
@@ -131,9 +139,7 @@ def _fork(order: dict[str, Any], rank: int, channel: Channel) -> int:
     code = 1
     try:
         _end_with(launcher)
-        os.environ.update(
-            RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(order["ranks"])
-        )
+        os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(order["ranks"]))
         code = _run(order, rank, channel)
     finally:
         sys.stdout.flush()

@@ -41,8 +41,9 @@ def local(tensor: Tensor) -> Tensor:
     return tensor.to_local() if isinstance(tensor, DTensor) else tensor
 
 
-def placed_like(tensor: Tensor, model: Tensor) -> Tensor:
+def placed_like(tensor: Tensor | None, model: Tensor) -> Tensor:
     """`tensor` laid out as `model`: partial sums are added up, whole ones cut."""
+    assert tensor is not None
     if not isinstance(model, DTensor):
         return tensor
     if not isinstance(tensor, DTensor):

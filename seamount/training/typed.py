@@ -68,9 +68,7 @@ def _scalar(wanted: type, value: Any, at: str) -> Any:
         number = _number(value)
         if number is not None:
             return number
-    elif wanted is int and isinstance(value, int) and not isinstance(value, bool):
-        return value
-    elif wanted in (str, bool) and isinstance(value, wanted):
+    elif isinstance(value, wanted) and not (wanted is int and isinstance(value, bool)):
         return value
     raise UserError(f"{at} is {value!r}: it must be {_WORDS[wanted]}")
 

@@ -31,10 +31,10 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_written(
     workers: int, small_disk: Path, tmp_path: Path
 ) -> None:
-    source = make_source(tmp_path)
+    source = make_source(tmp_path / "in")
     out = small_disk / "corpus"
     request = CorpusRequest((str(source),), str(out), workers=workers, shard_bytes=20_000)
-    with pytest.raises(DiskFull, match="no space left on the device while writing .*same command"):
+    with pytest.raises(DiskFull, match=r"no space left .* while writing .*same command"):
         build_corpus(request)
     names = [p.name for p in out.rglob("*")]
     assert not [n for n in names if n.endswith(".zst") or n == "manifest.json" or "partial" in n]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 from pathlib import Path
 
@@ -165,7 +166,7 @@ def test_frames_may_be_cut_anywhere(texts: list[str], cuts: list[int], read_byte
     data = b"".join(line(t) for t in texts)
     skippable = b"\x5a\x2a\x4d\x18\x03\0\0\0abc"
     borders = sorted({min(c * 17, len(data)) for c in cuts} | {0, len(data)})
-    parts = [data[a:b] for a, b in zip(borders, borders[1:], strict=False)]
+    parts = [data[a:b] for a, b in itertools.pairwise(borders)]
     stored = skippable + skippable.join(frame(p) for p in parts)
 
     class Trickle(io.BytesIO):
@@ -232,5 +233,5 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
 def test_nothing_to_read_is_the_users_mistake(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="nothing stands at"):
         jsonl_zst.list_inputs(str(tmp_path / "absent"))
-    with pytest.raises(UserError, match="no \\*.jsonl.zst file"):
+    with pytest.raises(UserError, match=r"no \*.jsonl.zst file"):
         jsonl_zst.list_inputs(str(tmp_path))

@@ -82,7 +82,8 @@ def test_docstrings_come_out_as_prose(tmp_path: Path) -> None:
     path = tmp_path / "m.py"
     path.write_text(
         '"""About the module."""\nclass Sea:\n    """Deep water."""\n\n'
-        '    def dive(\n        self,\n    ):\n        """Go\n        down."""\n        return """no"""\n'
+        '    def dive(\n        self,\n    ):\n        """Go\n        down."""\n'
+        '        return """no"""\n'
     )
     item = inputs.Item("m.py", str(path), path.stat().st_size, "")
     (document,) = python_documentation.read(item, "Python Documentation")

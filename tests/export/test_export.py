@@ -166,16 +166,14 @@ def test_a_known_score_is_used_only_if_it_is_the_same(
     assert scored == ["onnx", "onnx", "seamount"]
 
 
-def test_an_earlier_export_is_replaced_and_anything_else_is_not(
-    fast, model_folder, documents, tmp_path
-):
+def test_an_earlier_export_is_replaced_and_anything_else_is_not(fast, model_folder, tmp_path):
     for _ in range(2):
-        export_model(request(model_folder, None, tmp_path / "out", documents=None))
+        export_model(ExportRequest(model_folder, str(tmp_path / "out"), quantize="int8"))
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out"]
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("x")
     with pytest.raises(UserError, match="is not an export"):
-        export_model(request(model_folder, None, tmp_path / "mine", documents=None))
+        export_model(ExportRequest(model_folder, str(tmp_path / "mine")))
     assert [p.name for p in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
 
 

@@ -72,8 +72,9 @@ def test_killed_trainer_and_killed_readers(store, spawn, history, tmp_path, seed
 
 
 STOPPED = """
-import sys, time
+import signal, sys
 from seamount.tracking import Run
+signal.signal(signal.SIGINT, signal.default_int_handler)    # a background job ignores it
 with Run(store=sys.argv[1], run_id="stopped") as run:
     run.log_metrics({"x": 1.0}, step=0)
     print("ready", flush=True)

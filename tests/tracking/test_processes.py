@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 
 import pytest
@@ -128,6 +129,24 @@ def test_a_run_with_a_living_process_is_running_and_joining_it_is_no_restart(sto
     with Run(store=store.uri, run_id="shared"):
         pass
     assert {s["attempt"] for s in verify(store, "shared")["strands"]} == {0, 1}
+
+
+def test_a_rank_restarted_on_another_host_is_a_new_attempt(store, monkeypatch):
+    from seamount.tracking import run as run_module
+    from seamount.tracking import strands
+
+    monkeypatch.setattr(run_module, "host_name", lambda: "node-a")
+    with Run(store=store.uri, run_id="moved"):
+        pass
+    monkeypatch.setattr(run_module, "host_name", lambda: "node-b")
+    quick = Run(store=store.uri, run_id="moved")
+    quick.close()
+    for path in strands.segment_files(store.run_folder("moved")):
+        os.utime(path, (0, 0))
+    late = Run(store=store.uri, run_id="moved")
+    late.close()
+    attempts = {(s["host"], s["attempt"]) for s in verify(store, "moved")["strands"]}
+    assert attempts == {("node-a", 0), ("node-b", 0), ("node-b", 1)}
 
 
 UNCLOSED = """

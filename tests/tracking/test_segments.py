@@ -124,6 +124,16 @@ def test_a_foreign_file_among_the_segments_blocks_nobody(store, history, caplog)
     assert not verify(store, run.run_id)["ok"]
 
 
+def test_a_damaged_run_and_a_foreign_folder_hide_no_other_run(store, history, caplog):
+    with Run(store=store.uri) as run, Run(store=store.uri) as damaged:
+        run.log_metrics({"loss": 1.0}, step=0)
+    (store.run_folder(damaged.run_id) / "run.json").write_text("{")
+    (store.segments / "not a run").mkdir()
+    with caplog.at_level(logging.WARNING):
+        assert len(history(store, run.run_id, "loss")) == 1
+    assert f"run {damaged.run_id} is left out" in caplog.text
+
+
 def test_a_record_larger_than_a_piece_is_read(store, history):
     names = [f"{'n' * 1000}{i}" for i in range(PIECE_BYTES // 1000 + 100)]
     with Run(store=store.uri) as run:

@@ -57,7 +57,7 @@ def _dedupe(folders: list[str], rules: stage.Rules, where: str) -> dict[str, Any
     kept = table.filter(pc.equal(table["kind"], ""))
     return {
         "documents": kept.num_rows,
-        "bytes": pc.sum(kept["bytes"]).as_py() or 0,
+        "bytes": pc.sum(kept["size_bytes"]).as_py() or 0,
         "alarms": _alarms(table, same),
         "largest_cluster": int(np.bincount(same).max(initial=0)),
     }
@@ -92,7 +92,7 @@ def _alarms(table: pa.Table, same: np.ndarray) -> list[str]:
     """What a person should look at: a source that is mostly copies, a cluster out of bounds."""
     before: Counter[str] = Counter()
     lost: Counter[str] = Counter()
-    columns = (table[n].to_pylist() for n in ("component", "bytes", "kind"))
+    columns = (table[n].to_pylist() for n in ("component", "size_bytes", "kind"))
     for component, size, kind in zip(*columns, strict=True):
         before[component] += size
         lost[component] += size if kind else 0
@@ -151,7 +151,7 @@ def _ledger_rows(cleaned: list[str], table: pa.Table, reasons: list[str]) -> lis
     """Every input's row, completed by what happened after cleaning; each is checked."""
     rows = [ledger.row_from_dict(r) for f in cleaned for r in stage.result_of(f)["rows"]]
     by_name = {row.input: row for row in rows}
-    columns = (table[n].to_pylist() for n in ("input", "bytes", "kind"))
+    columns = (table[n].to_pylist() for n in ("input", "size_bytes", "kind"))
     for name, size, kind, reason in zip(*columns, reasons, strict=True):
         row = by_name[name]
         if kind:

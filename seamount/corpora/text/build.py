@@ -1,7 +1,7 @@
 """Build a corpus: sources to shards, through stages that can be killed anywhere and rerun.
 
-Each stage is a function of small picklable values (paths and counts, never documents) and leaves its
-result below OUT/.work, so each call can as well be a task of a workflow engine:
+Each stage is a function of small picklable values (paths and counts, never documents) and leaves
+its result below OUT/.work, so each call can as well be a task of a workflow engine:
 
     plan(request)                                       -> Plan(out, work, rules, inputs, batches)
     clean.clean(batch, rules, work)                     -> Done      once a batch, any order
@@ -40,11 +40,11 @@ SHARD_BYTES = 32 << 20
 class CorpusRequest:
     """What to build.
 
-    `sources`: URLs of Pile-format jsonl.zst (files or folders), or a catalog with readers (`local`).
-    `catalog`: name or path; without one the Pile's rules serve by component name and the proportions
-    stay natural. `max_bytes` bounds the text of the corpus. `workers`: 0 or 1 for this process, more
-    for an embedded cluster, or a Dask `scheduler`'s address. `shard_bytes`: text a train shard, and
-    the memory to write one.
+    `sources`: URLs of Pile-format jsonl.zst (files, folders), or a catalog with readers (`local`).
+    `catalog`: name or path; without one the Pile's rules serve by component name and proportions
+    stay natural. `max_bytes` bounds the text of the corpus. `workers`: 0 or 1 for this process,
+    more for an embedded cluster, or a Dask `scheduler`'s address. `shard_bytes`: text in a train
+    shard, and the memory to write one.
     """
 
     sources: tuple[str, ...]
@@ -106,9 +106,11 @@ def plan(request: CorpusRequest) -> Plan:
         keep_dropped=request.keep_dropped,
         allow_broken=request.allow_broken,
     )
-    work = storage.join(request.out, stage.WORK)
+    out = request.out
+    out = str(storage.local_path(out).absolute()) if storage.is_local(out) else out
+    work = storage.join(out, stage.WORK)
     groups = tuple(stage.batches(found, rules))
-    return Plan(request.out, work, request.sources, rules, tuple(found), groups)
+    return Plan(out, work, request.sources, rules, tuple(found), groups)
 
 
 def _check(request: CorpusRequest) -> None:

@@ -25,8 +25,8 @@ class Component(_Strict):
     a document may be repeated to reach it; of near copies the lowest `priority` survives.
     """
 
-    weight: float | None = Field(None, gt=0)
-    epochs: float = Field(1.0, gt=0)
+    weight: float | None = Field(default=None, gt=0)
+    epochs: float = Field(default=1.0, gt=0)
     reader: str | None = None
     filters: tuple[str | dict[str, dict[str, Any]], ...] = ()
     licence: str = ""
@@ -57,15 +57,15 @@ class Component(_Strict):
 class Catalog(_Strict):
     """A named list of components.
 
-    `mixture`: `strict` meets the weights exactly, bounded by the scarcest component; `fill` lets the
-    others fill the room of a scarce one; `natural` takes everything. `unknown_components` says what
-    becomes of a document whose component is not listed.
+    `mixture`: `strict` meets the weights exactly, bounded by the scarcest component; `fill` lets
+    the others fill the room of a scarce one; `natural` takes everything. `unknown_components` says
+    what becomes of a document whose component is not listed.
     """
 
     name: str
     description: str = ""
     mixture: Literal["strict", "fill", "natural"] = "strict"
-    total_bytes: int | None = Field(None, gt=0)
+    total_bytes: int | None = Field(default=None, gt=0)
     unknown_components: Literal["error", "keep", "drop"] = "error"
     components: dict[str, Component] = Field(min_length=1)
 

@@ -24,8 +24,8 @@ _SCRATCH_LEVEL = 1
 def clean(batch: stage.Batch, rules: stage.Rules, work: str) -> stage.Done:
     """Clean one batch into WORK/clean/<key>/.
 
-    It holds `documents` (the lines of what passed, zstd), index.parquet (a row each, with digest and
-    signature) and result.json (ledger rows, quarantined lines).
+    It holds `documents` (the lines of what passed, zstd), index.parquet (a row each, with digest
+    and signature) and result.json (ledger rows, quarantined lines).
     """
     folder = storage.join(work, "clean", batch.key)
     return stage.run(folder, lambda where: _Cleaner(rules).run(batch, where))
@@ -40,14 +40,14 @@ class _Index:
     component: list[str] = field(default_factory=list)
     source: list[str] = field(default_factory=list)
     digest: list[bytes] = field(default_factory=list)
-    bytes: list[int] = field(default_factory=list)
+    size_bytes: list[int] = field(default_factory=list)
     signature: list[bytes] = field(default_factory=list)
 
     def write(self, url: str) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        types = {"digest": pa.binary(16), "bytes": pa.int64(), "signature": pa.binary()}
+        types = {"digest": pa.binary(16), "size_bytes": pa.int64(), "signature": pa.binary()}
         columns = {k: pa.array(v, types.get(k, pa.string())) for k, v in vars(self).items()}
         with storage.atomic_write(url) as stream:
             pq.write_table(pa.table(columns), stream, compression="zstd")
@@ -72,7 +72,7 @@ class _Cleaner:
         self.index.write(storage.join(folder, INDEX))
         return {
             "documents": len(self.index.id),
-            "bytes": sum(self.index.bytes),
+            "bytes": sum(self.index.size_bytes),
             "rows": [ledger.row_to_dict(row) for row in rows],
             "quarantined": self.quarantined,
         }
@@ -149,7 +149,7 @@ class _Cleaner:
         index.component.append(document.component)
         index.source.append(document.source)
         index.digest.append(xxhash.xxh3_128_digest(data))
-        index.bytes.append(len(data))
+        index.size_bytes.append(len(data))
         index.signature.append(self.signer.sign(data).tobytes() if self.signer else b"")
 
 

@@ -23,7 +23,7 @@ _LOCAL_INPUT_BYTES = 2_000_000
 
 @dataclass(frozen=True)
 class Item:
-    """One thing a local reader reads: a file or a numbered piece; `stamp` changes with its content."""
+    """One thing a local reader reads, a file or a numbered piece; `stamp` changes with it."""
 
     name: str
     location: str
@@ -70,6 +70,7 @@ def expand(sources: tuple[str, ...], max_bytes: int | None) -> list[Input]:
 
 
 def _of_url(source: str) -> list[Input]:
+    source = str(storage.local_path(source).absolute()) if storage.is_local(source) else source
     base = source.rstrip("/")
     top = PurePosixPath(base).name
     inputs = []

@@ -78,7 +78,7 @@ def read_documents(
 def write_documents(
     url: str, documents: Iterable[Document], level: int = zstd_stream.LEVEL
 ) -> Written:
-    """Write documents as one zstd frame with content checksum; `url` appears whole or not at all."""
+    """Write documents as one zstd frame with checksum; `url` appears whole or not at all."""
     return write_lines(url, (encode_line(d) for d in documents), level)
 
 

@@ -68,7 +68,7 @@ def _filled(
 
 
 def copies(sizes: Sequence[int], target: float) -> list[int]:
-    """How often each document (sizes in bytes, in hash order) is taken to come up to `target` bytes.
+    """How often each document (sizes in bytes, in hash order) is taken to reach `target` bytes.
 
     Every document as often as all fit whole, then each that still fits once more: the sum stays
     below the target by less than the smallest document left out.

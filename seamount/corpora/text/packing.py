@@ -39,7 +39,7 @@ class PackedSequences:
         if not len(self):
             raise UserError(
                 f"{self.file.folder} holds {len(self.file.tokens)} {self.file.split} tokens, too "
-                f"few for one sequence of {self.sequence_length} + 1: use a shorter one or more text"
+                f"few for a sequence of {self.sequence_length} + 1: use a shorter one or more text"
             )
 
     def __len__(self) -> int:

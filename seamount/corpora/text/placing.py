@@ -21,7 +21,7 @@ class Documents:
         self.table, self.seed = table, rules.seed
         self.id = table["id"].to_pylist()
         self.component = table["component"].to_pylist()
-        self.bytes = table["bytes"].to_pylist()
+        self.bytes = table["size_bytes"].to_pylist()
         self.group = table["group"].to_pylist()
         kinds = table["kind"].to_pylist()
         survivors = [i for i, kind in enumerate(kinds) if not kind]
@@ -126,7 +126,7 @@ def _shards(
     splits: dict[int, str],
     shard_bytes: int,
 ) -> tuple[list[_Line], list[dict[str, Any]]]:
-    """Shuffle each split by hash and cut it into shards of equal bytes; val and test are one each."""
+    """Shuffle each split by hash; train is cut into shards of equal bytes, the others are whole."""
     lines: list[_Line] = []
     shards: list[dict[str, Any]] = []
     for name in split.SPLITS:
@@ -169,9 +169,7 @@ def _table(documents: Documents, lines: list[_Line], shards: list[dict[str, Any]
     """documents.parquet: one row for each line of the corpus, in the corpus's order."""
     table = documents.table.take([i for i, _, _, _ in lines])
     digests = [d.hex() for d in table["digest"].to_pylist()]
-    ids = [
-        copy_id(name, line[1]) for name, line in zip(table["id"].to_pylist(), lines, strict=True)
-    ]
+    ids = [copy_id(documents.id[i], copy) for i, copy, _, _ in lines]
     return pa.table(
         {
             "id": ids,
@@ -182,7 +180,7 @@ def _table(documents: Documents, lines: list[_Line], shards: list[dict[str, Any]
             "split": [shards[shard]["split"] for _, _, shard, _ in lines],
             "shard": [shards[shard]["path"] for _, _, shard, _ in lines],
             "line": [line + 1 for _, _, _, line in lines],
-            "bytes": table["bytes"],
+            "bytes": table["size_bytes"],
         }
     )
 

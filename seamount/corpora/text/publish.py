@@ -9,7 +9,7 @@ from seamount import __version__
 from seamount.core import lineage, storage
 from seamount.core.errors import CorruptData, SeamountError, UserError
 from seamount.corpora.text import assign, clean, ledger, manifest, shards, stage
-from seamount.corpora.text.inputs import Input
+from seamount.corpora.text.inputs import Input, content_digest, is_catalog
 
 QUARANTINE, DROPPED = "quarantine.json", "dropped"
 _STALE = "stale.json"
@@ -126,8 +126,8 @@ def _check(content: dict[str, Any]) -> None:
     copies, mode = content["copies"], content["parameters"]["catalog"]["mixture"]
     if min(copies.values()) < 0 or (mode == "natural" and max(copies.values()) > 0):
         raise SeamountError(
-            f"the shards hold {copies['documents']} documents and {copies['bytes']} bytes more than "
-            "the ledger kept; nothing was published; please report this"
+            f"the shards hold {copies['documents']} documents and {copies['bytes']} bytes more "
+            "than the ledger kept; nothing was published; please report this"
         )
 
 
@@ -223,17 +223,23 @@ def find_reusable(out: str, inputs: Sequence[Input], rules: stage.Rules) -> dict
 
 
 def _is_same(one: Input, before: dict[str, Any]) -> bool:
-    from seamount.corpora.text.inputs import content_digest
-
     if one.fingerprint == before["fingerprint"]:
         return True
     return one.size_bytes == before["size_bytes"] and content_digest(one) == before["sha256"]
 
 
+def _plain(url: str) -> str:
+    return str(storage.local_path(url).resolve()) if storage.is_local(url) else url.rstrip("/")
+
+
 def refuse_foreign(out: str, sources: tuple[str, ...]) -> None:
     """Raise UserError where building into `out` would mix with, or eat, files of others."""
-    if any(storage.join(source, "").rstrip("/") == out.rstrip("/") for source in sources):
-        raise UserError(f"{out!r} is both a source and the output: choose another output folder")
+    for source in (s for s in sources if not is_catalog(s)):
+        if f"{_plain(out)}/".startswith(f"{_plain(source)}/"):
+            raise UserError(
+                f"the output {out!r} is the source {source!r} or lies in it, so the next build "
+                "would read it: choose another output folder"
+            )
     if not storage.exists(out) or manifest.is_corpus(out):
         return
     if not storage.is_folder(out):

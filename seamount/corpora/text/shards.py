@@ -1,4 +1,4 @@
-"""Stages 4 and 5: the global shuffle, by scattering each batch to shards and gathering each shard."""
+"""Stages 4 and 5, the global shuffle: each batch is scattered to shards, each shard gathered."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def gather(
 ) -> stage.Done:
     """Write one final shard into WORK/gather/<key>/shard, its lines in their places.
 
-    Memory: the text of one shard. Every line is parsed and counted against what the mixture decided.
+    Memory: the text of one shard. Every line is parsed and counted against what was decided.
     """
     key = stage.combined_key("gather", mixed.folder, task.number)
     folder = storage.join(work, "gather", key)

@@ -1,7 +1,7 @@
 """What the stages of a build share: their parameters, keys, and the marks of finished work.
 
-A stage writes its files under WORK/<stage>/<key>/ and, last of all, result.json. The key is a digest
-of all that decides the outcome, so that a rerun finds what is finished and never mistakes it.
+A stage writes its files under WORK/<stage>/<key>/ and, last of all, result.json. The key is a
+digest of all that decides the outcome: a rerun finds what is finished and never mistakes it.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ count characters, not bytes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -80,7 +80,7 @@ def measure(data: bytes) -> TextStatistics:
     line_sizes = np.empty(line_hashes.size, dtype=np.int64)
     counts, lines = _scan(array, _STOP_HASHES, line_hashes, line_sizes)
     repeats, repeated_bytes = _repeats(line_hashes[:lines], line_sizes[:lines])
-    return TextStatistics(len(data), _Counts(*counts, repeats, repeated_bytes))
+    return TextStatistics(len(data), _Counts._make((*counts, repeats, repeated_bytes)))
 
 
 def _repeats(hashes: np.ndarray, sizes: np.ndarray) -> tuple[int, int]:
@@ -89,17 +89,19 @@ def _repeats(hashes: np.ndarray, sizes: np.ndarray) -> tuple[int, int]:
 
 
 @numba.njit(cache=True, nogil=True)
-def _scan(data, stop_hashes, line_hashes, line_sizes):  # type: ignore[no-untyped-def]
+def _scan(data: Any, stop_hashes: Any, line_hashes: Any, line_sizes: Any) -> Any:
     words = word_characters = alphabetic = hashes = ellipses = 0
-    lines = bullets = ellipsis_lines = characters = alphanumeric = longest = 0
+    lines = bullets = ellipsis_lines = characters = 0
+    longest: Any = 0
+    alphanumeric: Any = 0
     stop_seen = np.zeros(stop_hashes.size, dtype=np.bool_)
-    word_length = 0
-    has_letter = False
+    word_length: Any = 0
+    dots = 0
+    has_letter: Any = False
     word_hash = line_hash = _FNV_OFFSET
     line_start = 0
     line_first = np.uint8(0)
-    last = before_last = np.uint8(0)  # the last two bytes of the line that are no spaces
-    third_last = np.uint8(0)
+    last = before_last = third_last = np.uint8(0)  # of the line's last word
     for position in range(data.size + 1):
         at_end = position == data.size
         byte = np.uint8(10) if at_end else data[position]
@@ -108,6 +110,8 @@ def _scan(data, stop_hashes, line_hashes, line_sizes):  # type: ignore[no-untype
             lower = byte + np.uint8(32) if 65 <= byte <= 90 else byte
             is_letter = 97 <= lower <= 122 or byte >= 128
             starts = (byte & 0xC0) != 0x80  # not a continuation byte of UTF-8
+            if word_length == 0:
+                last = before_last = third_last = np.uint8(0)
             word_length += starts
             characters += starts
             alphanumeric += starts and (is_letter or 48 <= byte <= 57)
@@ -115,14 +119,17 @@ def _scan(data, stop_hashes, line_hashes, line_sizes):  # type: ignore[no-untype
             word_hash = (word_hash ^ np.uint64(lower)) * _FNV_PRIME
             line_hash = (line_hash ^ np.uint64(byte)) * _FNV_PRIME
             hashes += byte == 35
-            if byte == 46 and last == 46 and before_last == 46:
-                ellipses += 1
+            dots = dots + 1 if byte == 46 else 0
+            if dots == 3:
+                ellipses, dots = ellipses + 1, 0
+            ellipses += byte == 0xA6 and last == 0x80 and before_last == 0xE2
             if line_first == 0:
                 line_first = byte
                 if position + 2 < data.size and byte == 0xE2 and data[position + 1] == 0x80:
                     line_first = np.uint8(42) if data[position + 2] == 0xA2 else byte
             third_last, before_last, last = before_last, last, byte
             continue
+        dots = 0
         characters += not at_end
         if word_length > 0:
             words += 1
@@ -138,9 +145,9 @@ def _scan(data, stop_hashes, line_hashes, line_sizes):  # type: ignore[no-untype
             longest = max(longest, position - line_start)
             if line_first != 0:
                 bullets += line_first == 42 or line_first == 45
-                dots = last == 46 and before_last == 46 and third_last == 46
+                three = last == 46 and before_last == 46 and third_last == 46
                 mark = last == 0xA6 and before_last == 0x80 and third_last == 0xE2
-                ellipsis_lines += dots or mark
+                ellipsis_lines += three or mark
                 line_hashes[lines] = line_hash
                 line_sizes[lines] = position - line_start
                 lines += 1

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
@@ -27,26 +26,13 @@ _REMEMBERED = 200_000
 _LONGEST = 64
 
 
-class _Table(dict[str, list[int]]):
-    """Word -> ids, bounded in entries and in length of a word."""
-
-    def __init__(self, backend: Any) -> None:
-        super().__init__()
-        self.backend = backend
-
-    def __missing__(self, word: str) -> list[int]:
-        ids: list[int] = self.backend.encode(word, add_special_tokens=False).ids
-        if len(self) < _REMEMBERED and len(word) <= _LONGEST:
-            self[word] = ids
-        return ids
-
-
 class WordEncoder:
     """Encodes texts for a tokenizer that `fits`; one instance keeps one table of words."""
 
     def __init__(self, backend: Any) -> None:
-        self._words = _Table(_without_splitting(backend))
-        self._chunks = _Table(backend)
+        self._splitting = backend
+        self._whole = _without_splitting(backend)
+        self._ids: dict[str, list[int]] = {}
         self._split_words = re.compile(_ASCII_WORD).findall
         self._split_chunks = re.compile(_CHUNK).findall
         self._split_lines = re.compile(_LINE_END).split
@@ -66,18 +52,42 @@ class WordEncoder:
 
     def encode(self, text: str) -> list[int]:
         """Token ids of `text`, special tokens taken as plain letters."""
-        return list(chain.from_iterable(self._pieces(text)))
+        words = self._words(text)
+        distinct = set(words)
+        missing = [word for word in distinct if word not in self._ids]
+        if len(self._ids) + len(missing) > _REMEMBERED:
+            self._ids.clear()
+            missing = list(distinct)
+        self._learn(missing)
+        ids = list(chain.from_iterable(map(self._ids.__getitem__, words)))
+        for word in missing:
+            if len(word) > _LONGEST:
+                del self._ids[word]
+        return ids
 
-    def _pieces(self, text: str) -> Iterator[list[int]]:
-        for line in (text,) if text.isascii() else self._split_lines(text):
+    def _words(self, text: str) -> list[str]:
+        """ASCII words, and runs with other letters between white space, in order."""
+        if text.isascii():
+            return list(self._split_words(text))
+        words: list[str] = []
+        for line in self._split_lines(text):
             if line.isascii():
-                yield from map(self._words.__getitem__, self._split_words(line))
+                words += self._split_words(line)
                 continue
             for chunk in self._split_chunks(line):
                 if chunk.isascii():
-                    yield from map(self._words.__getitem__, self._split_words(chunk))
+                    words += self._split_words(chunk)
                 else:
-                    yield self._chunks[chunk]
+                    words.append(chunk)
+        return words
+
+    def _learn(self, words: list[str]) -> None:
+        """Ask the library: ASCII words are one word each, the others it splits itself."""
+        plain = [w for w in words if w.isascii()]
+        other = [w for w in words if not w.isascii()]
+        for backend, some in ((self._whole, plain), (self._splitting, other)):
+            found = backend.encode_batch_fast(some, add_special_tokens=False)
+            self._ids.update(zip(some, (e.ids for e in found), strict=True))
 
 
 def _without_splitting(backend: Any) -> Any:

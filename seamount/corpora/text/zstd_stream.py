@@ -137,7 +137,7 @@ class HashingWriter:
 
 
 @contextmanager
-def line_writer(target: IO[bytes] | HashingWriter, level: int = LEVEL) -> Iterator[Any]:
+def line_writer(target: Any, level: int = LEVEL) -> Iterator[Any]:
     """A writer whose bytes become one zstd frame with a content checksum in `target`."""
     import zstandard
 

@@ -41,7 +41,9 @@ def quantise(weight_OI: np.ndarray, name: str = "a weight") -> Int8Weight:
     if not np.isfinite(weight_OI).all():
         raise SeamountError(f"{name} holds values that are not finite: train again or exclude it")
     largest_O = np.abs(weight_OI).max(axis=1)
-    scale_O = np.where(largest_O > 0, largest_O / LARGEST, 1.0).astype(np.float32)
+    # A row of zeros, or so small that its step would be subnormal, is stored as zeros.
+    usable_O = largest_O > LARGEST * np.finfo(np.float32).tiny
+    scale_O = np.where(usable_O, largest_O / LARGEST, 1.0).astype(np.float32)
     values_OI = np.rint(weight_OI / scale_O[:, None]).clip(-LARGEST, LARGEST).astype(np.int8)
     return Int8Weight(values_OI, scale_O)
 

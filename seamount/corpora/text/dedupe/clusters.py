@@ -1,4 +1,4 @@
-"""From signatures and digests to clusters of copies: LSH candidates, verified, joined by union-find.
+"""From signatures and digests to clusters of copies: LSH candidates, verified and joined.
 
 Documents are numbered 0..N-1 in the order of survival (component priority, then stable id), so a
 cluster's survivor is its smallest number and nothing depends on the order of work.

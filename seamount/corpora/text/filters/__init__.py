@@ -21,7 +21,7 @@ Rule = Callable[..., str | None]
 
 def load_rules(entries: tuple[str | dict[str, dict[str, Any]], ...]) -> list[tuple[str, Rule]]:
     """(name, rule) for each entry of a component's `filters`."""
-    rules = []
+    rules: list[tuple[str, Rule]] = []
     for entry in entries:
         name = filter_name(entry)
         parameters = entry[name] if isinstance(entry, dict) else {}

@@ -10,7 +10,7 @@ from seamount.corpora.text.text_statistics import TextStatistics
 def reason(
     text: str, statistics: TextStatistics, *, lines: float = 0.3, share: float = 0.2
 ) -> str | None:
-    """Drop a text in which repeats make up more than `lines` of the lines or `share` of the bytes."""
+    """Drop a text with more than `lines` of its lines or `share` of its bytes in repeats."""
     counts = statistics.counts
     if statistics.of_lines(counts.duplicate_lines) > lines:
         return "repeated lines"
