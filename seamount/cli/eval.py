@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from seamount.evaluation.bpb import BpbResult
     from seamount.evaluation.held_out import HeldOut
 
+_WIDTH = 120  # where no terminal tells its own
+
 app = typer.Typer(
     no_args_is_help=True,
     help="Score models in bits per byte.\n\nExample: seamount eval bpb zstd --data corpus",
@@ -136,4 +138,5 @@ def _table(titles: tuple[str, ...], rows: list[Any]) -> None:
         column.justify = "right"
     for row in rows:
         table.add_row(*(cell if isinstance(cell, str) else f"{cell:.4f}" for cell in row))
-    Console(markup=False, highlight=False).print(table)
+    console = Console(markup=False, highlight=False)
+    console.print(table, width=None if console.is_terminal else _WIDTH)

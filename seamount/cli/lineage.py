@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="What an artefact was made from.")
 
+_WIDTH = 400  # long paths stay whole; a narrow terminal wraps them itself
 _STYLES = {"ok": "green", "changed": "yellow", "missing": "red"}
 
 
@@ -32,7 +33,7 @@ def lineage(
         return
     from rich.console import Console
 
-    Console(highlight=False, soft_wrap=True).print(_drawn(found))
+    Console(highlight=False, width=_WIDTH).print(_drawn(found))
 
 
 def _drawn(node: dict[str, Any], role: str = "") -> Tree:
