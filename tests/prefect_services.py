@@ -154,21 +154,17 @@ def marked_processes() -> Callable[..., list[int]]:
 
 @pytest.fixture(scope="session")
 def corpus_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small Pile-format corpus of three components, 200 documents."""
-    import random
+    """A small Pile-format corpus: 60 files of Python's library and 60 topics of its manual."""
+    import json as library
+    import pydoc_data.topics
 
     import zstandard
 
-    rng = random.Random(7)
-    words = [
-        "".join(rng.choice("abcdefghijklmnop") for _ in range(rng.randint(2, 9)))
-        for _ in range(400)
-    ]
-    lines = []
-    for number in range(200):
-        text = " ".join(rng.choice(words) for _ in range(rng.randint(120, 260)))
-        name = ("Github", "Pile-CC", "FreeLaw")[number % 3]
-        lines.append(json.dumps({"text": text, "meta": {"pile_set_name": name}}))
+    sources = sorted(Path(library.__file__).parent.parent.glob("*.py"))
+    small = [f.read_text() for f in sources if 2000 < f.stat().st_size < 9000][:60]
+    topics = sorted(pydoc_data.topics.topics.values(), key=len)[-60:]
+    texts = [("Github", t) for t in small] + [("StackExchange", t[:6000]) for t in topics]
+    lines = [json.dumps({"text": t, "meta": {"pile_set_name": name}}) for name, t in texts]
     file = tmp_path_factory.mktemp("pile") / "00.jsonl.zst"
     file.write_bytes(zstandard.ZstdCompressor().compress("\n".join(lines).encode() + b"\n"))
     return file

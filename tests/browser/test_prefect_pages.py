@@ -57,7 +57,7 @@ def test_the_form_runs_a_deployment(
     page.screenshot(path=tmp_path / "artifacts.png", full_page=True)
     mixture = services.artifacts(run)["pile-mixture"]["id"]
     page.goto(f"{services.pages}/artifacts/artifact/{mixture}")
-    page.get_by_text("FreeLaw").first.wait_for()
+    page.get_by_text("StackExchange").first.wait_for()
     page.screenshot(path=tmp_path / "mixture.png", full_page=True)
 
 

@@ -6,11 +6,11 @@ import json
 
 import pytest
 import torch
+from torch.nn import functional
+
 from models.language import convert, presets
 from models.language.kernels import RMSNormGradient
 from models.language.model import LanguageModel, initialise
-from torch.nn import functional
-
 from seamount.core.errors import CorruptData, UserError
 from seamount.core.registry import model_family
 
@@ -164,6 +164,6 @@ def test_weights_that_do_not_fit_are_corrupt(tmp_path):
 def test_presets_name_the_nearest():
     with pytest.raises(UserError, match="did you mean 'tiny'"):
         presets.configure("tinny")
-    with pytest.raises(UserError, match="model.heads 4 is not a multiple of model.kv_heads 3"):
+    with pytest.raises(UserError, match=r"model\.heads 4 is not a multiple of model.kv_heads 3"):
         presets.configure("tiny", kv_heads=3)
     assert presets.configure("tiny", hidden_size=64).head_dim == 16

@@ -104,7 +104,8 @@ def start(data: Data, out: Path, *more: str) -> subprocess.Popen[bytes]:
     """`seamount train` in a process of its own."""
     command = [sys.executable, "-m", "seamount.cli.main", "train", "text/demo.yaml"]
     command += [*data.overrides, *more, "--out", str(out)]
-    return subprocess.Popen(command, stderr=(out / "log").open("ab"))
+    with (out / "log").open("ab") as log:
+        return subprocess.Popen(command, stderr=log)
 
 
 def children_of(out: Path) -> list[str]:

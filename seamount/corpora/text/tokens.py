@@ -125,8 +125,8 @@ class TokenFile:
         import numpy as np
 
         entry = self.info["splits"][self.split]
-        path = storage.local_path(storage.join(self.folder, f"{self.split}.bin"))
         dtype = np.dtype(entry["dtype"])
+        path = storage.local_path(storage.join(self.folder, f"{self.split}.bin"))
         if not path.is_file() or path.stat().st_size != entry["tokens"] * dtype.itemsize:
             raise CorruptData(f"{path} is not the file tokens.json describes: tokenise again")
         if not entry["tokens"]:
@@ -240,10 +240,9 @@ class _Writer:
 
 def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
     """Batches bounded by count and by size, so that memory is bounded too."""
-    iterator = iter(documents)
     batch: list[Document] = []
     size_bytes = 0
-    for document in iterator:
+    for document in documents:
         batch.append(document)
         size_bytes += len(document.text)
         if size_bytes >= _BATCH_BYTES or len(batch) >= _BATCH_DOCUMENTS:
@@ -273,8 +272,8 @@ def _reusable(folder: str, split: str, inputs: dict[str, Any]) -> TokensRef | No
     if not storage.exists(url):
         return None
     info = storage.read_json(url)
-    entry = info.get("splits", {}).get(split)
-    if entry is None or info.get("format") != FORMAT:
+    entry = info["splits"].get(split) if info.get("format") == FORMAT else None
+    if entry is None:
         return None
     files = {kind: storage.join(folder, f"{split}.{kind}") for kind in entry["sha256"]}
     whole = all(
@@ -293,10 +292,7 @@ def _ref(
         folder=folder,
         split=split,
         digest=storage.digest_of(entry["sha256"]),
-        documents=entry["documents"],
-        tokens=entry["tokens"],
-        size_bytes=entry["size_bytes"],
-        components=entry["components"],
+        **{key: entry[key] for key in ("documents", "tokens", "size_bytes", "components")},
         reused=reused,
         duration_s=duration_s,
     )
