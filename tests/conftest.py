@@ -18,7 +18,7 @@ def root() -> Path:
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """The folder of given real data beside the repository; its absence fails CI, skips elsewhere."""
+    """Given real data beside the repository; where absent, CI fails and others skip."""
     folder = ROOT.parent / "shared" / "data"
     if not folder.is_dir():
         if os.environ.get("CI"):

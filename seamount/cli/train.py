@@ -15,9 +15,7 @@ _RECIPE_VERB = "recipe"
 class RecipeOrVerb(TyperGroup):
     """A known verb wins; any other first word is the recipe to train."""
 
-    def resolve_command(
-        self, ctx: Any, args: list[str]
-    ) -> tuple[str | None, Any, list[str]]:
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """The verb that `args` begin with, or the training of the recipe they begin with."""
         if args and args[0] not in self.commands:
             args = [_RECIPE_VERB, *args]
@@ -89,12 +87,12 @@ def _train(recipe: Any, out: str, restart: bool, json_file: str | None) -> None:
     from dataclasses import asdict
 
     from seamount.tracking.run import Run
-    from seamount.training.language import TrainRequest, train
+    from seamount.training.language import TrainRequest, last_run_id, train
     from seamount.training.preparation import prepare
     from seamount.training.recipe import recipe_to_dict
 
     data = prepare(recipe)
-    with Run(name="train") as run:
+    with Run(name="train", run_id=None if restart else last_run_id(out)) as run:
         run.log_configs(recipe_to_dict(recipe))
         request = TrainRequest(
             recipe, data.tokens, data.tokenizer, out, restart, run.run_id, run.log_metrics

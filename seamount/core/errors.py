@@ -42,7 +42,7 @@ def explain_os_error(error: OSError, what: str) -> SeamountError:
             "output folder, and run the same command again (finished work is kept)"
         )
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return UserError(f"no permission for {what}: check the owner of the folder, or choose another")
+        return UserError(f"no permission for {what}: check the folder's owner, or choose another")
     if error.errno == errno.ENOENT or isinstance(error, FileNotFoundError):
         return UserError(f"not found while {what}: check the path")
     if error.errno in (errno.ENOTDIR, errno.EISDIR):

@@ -63,6 +63,19 @@ class TrainRef:
     duration_s: float
 
 
+def last_run_id(out: str) -> str | None:
+    """The tracked run that the newest checkpoint in `out` was logged to, to go on with it."""
+    root = storage.local_path(out) / "checkpoints"
+    pointer = root / checkpoint.LATEST
+    manifest = (
+        root / pointer.read_text().strip() / checkpoint.MANIFEST if pointer.is_file() else None
+    )
+    if manifest is None or not manifest.is_file():
+        return None
+    run_id = storage.read_json(str(manifest)).get("run_id")
+    return str(run_id) if run_id else None
+
+
 def train(request: TrainRequest) -> TrainRef:
     """Train to the recipe's last step, continuing from the newest checkpoint in `out` if any.
 
@@ -81,12 +94,7 @@ def train(request: TrainRequest) -> TrainRef:
         "about": about,
         "bytes_per_token": _bytes_per_token(request),
     }
-    step = found.step if found else 0
-    ranks = recipe.parallel.ranks if step < recipe.steps else 1
-    if ranks == 1 and recipe.parallel.ranks > 1:
-        job["recipe"]["parallel"] = {"tensor": 1}
-    with shown(recipe.steps, step) as line:
-        result = run_ranks(TARGET, job, ranks, recipe.threads, _listener(request, line))
+    result = _finished(found, request) or _run(request, found, job)
     _write_model_lineage(request, result, about)
     return TrainRef(
         checkpoint=result["checkpoint"],
@@ -98,6 +106,42 @@ def train(request: TrainRequest) -> TrainRef:
         resumed_from=found.step if found else None,
         duration_s=time.monotonic() - start_s,
     )
+
+
+def _run(
+    request: TrainRequest, found: checkpoint.Checkpoint | None, job: dict[str, Any]
+) -> dict[str, Any]:
+    recipe = request.recipe
+    step = found.step if found else 0
+    ranks = recipe.parallel.ranks
+    if step >= recipe.steps:  # only the model folder is to be written again
+        ranks, job["recipe"]["parallel"] = 1, {"tensor": 1}
+    with shown(recipe.steps, step) as line:
+        return run_ranks(TARGET, job, ranks, recipe.threads, _listener(request, line))
+
+
+def _finished(found: checkpoint.Checkpoint | None, request: TrainRequest) -> dict[str, Any] | None:
+    """The result of an earlier call, if it ended and its model folder is whole."""
+    folder = storage.join(request.out, "model")
+    weights = storage.join(folder, "model.safetensors")
+    if found is None or found.step < request.recipe.steps:
+        return None
+    if not storage.exists(storage.join(folder, lineage.FILE_NAME)) or not storage.exists(weights):
+        return None
+    record = lineage.read(folder)
+    made_from = record.inputs.get("checkpoint", {}).get("digest")
+    if made_from != lineage.read(str(found.folder)).digest:
+        return None
+    if record.digest != storage.sha256(weights):
+        return None
+    log.info("training had ended: reused %s", folder)
+    return {
+        "checkpoint": str(found.folder),
+        "model": folder,
+        "step": found.step,
+        "loss": float(found.manifest["loss"]),
+        "weights": record.digest,
+    }
 
 
 def _listener(request: TrainRequest, line: Any) -> Callable[[dict[str, Any]], None]:

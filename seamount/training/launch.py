@@ -17,6 +17,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -132,33 +133,35 @@ def _start(
 
 @contextmanager
 def _handing_on(child: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Hand SIGTERM and SIGINT on to `child` where nobody else handles them."""
+    """Hand SIGTERM and SIGINT on to `child` while the block runs.
+
+    The default handlers and Seamount's own give way; another framework's (Prefect's) stays, and
+    ends the wait by an exception.
+    """
 
     def hand_on(number: int, _frame: Any) -> None:
         if child.poll() is None:
             child.send_signal(number)
 
-    ours = {
-        number: default
-        for number, default in _DEFAULTS.items()
-        if _in_main_thread() and signal.getsignal(number) == default
+    before = {
+        number: handler
+        for number in (signal.SIGTERM, signal.SIGINT)
+        if _gives_way(handler := signal.getsignal(number))
     }
-    for number in ours:
+    if threading.current_thread() is not threading.main_thread():
+        before = {}  # only the main thread may set handlers
+    for number in before:
         signal.signal(number, hand_on)
     try:
         yield
     finally:
-        for number, default in ours.items():
-            signal.signal(number, default)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
-_DEFAULTS = {signal.SIGTERM: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
-
-
-def _in_main_thread() -> bool:
-    import threading
-
-    return threading.current_thread() is threading.main_thread()
+def _gives_way(handler: Any) -> bool:
+    defaults = (signal.SIG_DFL, signal.default_int_handler)
+    return handler in defaults or str(getattr(handler, "__module__", "")).startswith("seamount.")
 
 
 def _stop(child: subprocess.Popen[bytes]) -> None:

@@ -13,6 +13,7 @@ import traceback
 import warnings
 from typing import Any
 
+from seamount.core import settings
 from seamount.core.errors import Preempted, SeamountError
 from seamount.training.launch import describe_exit
 
@@ -139,7 +140,9 @@ def _fork(order: dict[str, Any], rank: int, channel: Channel) -> int:
     code = 1
     try:
         _end_with(launcher)
-        os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(order["ranks"]))
+        settings.export_environment(
+            RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(order["ranks"])
+        )
         code = _run(order, rank, channel)
     finally:
         sys.stdout.flush()

@@ -132,8 +132,8 @@ def test_killed_before_file_operations(
     """A sample of all operations, the last ones (the publishing) more densely."""
     events = count_events(source, tmp_path / "count")
     assert events > 100
-    late = list(range(events - 40, events, 4))
-    points = sorted(Random(3).sample(range(1, events - 40), 14)) + late
+    late = list(range(events - 40, events, 5))
+    points = sorted(Random(3).sample(range(1, events - 40), 10)) + late
     kill_all(source, tmp_path, undisturbed, points)
 
 

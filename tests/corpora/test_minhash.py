@@ -119,7 +119,7 @@ def test_exact_pairs_link_to_the_first() -> None:
 
 
 def test_a_huge_bucket_does_not_grow_quadratic() -> None:
-    signatures = sign(["one and the same text in all of them"]).repeat(5_000, axis=0)
+    signatures = sign(["one and the same text in all of them"]).repeat(2_000, axis=0)
     pairs, similarity = clusters.similar_pairs(signatures, 0.5)
-    assert len(pairs) < 5_000 * 50 and (similarity == 1).all()
-    assert (clusters.join(5_000, pairs) == 0).all()
+    assert len(pairs) < 2_000 * 50 and (similarity == 1).all()
+    assert (clusters.join(2_000, pairs) == 0).all()
