@@ -3,63 +3,206 @@
 from __future__ import annotations
 
 from pathlib import Path
-from xml.sax.saxutils import escape
+
+from drawing import Band, Box, Chain, picture
 
 FOLDER = Path(__file__).parent
-STATIONS = [
-    ("sources", "seamount/corpora/text/readers"),
-    ("documents", "corpora/text/filters, dedupe"),
-    ("shards", "corpora/text/mixture, split"),
-    ("tokens", "corpora/text/tokens"),
-    ("model x strategy", "models/, training/"),
-    ("metrics", "evaluation/"),
-    ("export", "export/, inference/"),
-]
-BOX_W, BOX_H, GAP, TOP = 138, 62, 18, 58
 
 
 def road() -> str:
     """The road from sources to an export, with the folder of each station."""
-    width = len(STATIONS) * (BOX_W + GAP) + GAP
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} 196" '
-        'font-family="system-ui, sans-serif" role="img" aria-label="The road of Seamount">',
-        "<style>.b{fill:#0b5c7d;stroke:#5fb3d4}.s{fill:#e9b44c;stroke:#8a6414}"
-        ".t{fill:#fff;font-size:14px;font-weight:600;text-anchor:middle}"
-        ".f{fill:#d7eef8;font-size:9.5px;text-anchor:middle}"
-        ".l{fill:#4b2e05;font-size:13px;text-anchor:middle}"
-        ".a{stroke:#5fb3d4;stroke-width:2.5;fill:none}</style>",
-        f'<rect class="s" x="{GAP}" y="10" width="{width - 2 * GAP}" height="32" rx="8"/>',
-        f'<text class="l" x="{width / 2}" y="31">flows/ say what, in tasks/: Prefect runs them '
-        "by schedule, from its UI, from Python, from the shell</text>",
-    ]
-    for i, (name, folder) in enumerate(STATIONS):
-        x = GAP + i * (BOX_W + GAP)
-        middle = x + BOX_W / 2
-        parts.append(
-            f'<rect class="b" x="{x}" y="{TOP}" width="{BOX_W}" height="{BOX_H}" rx="10"/>'
-        )
-        parts.append(f'<text class="t" x="{middle}" y="{TOP + 27}">{escape(name)}</text>')
-        parts.append(f'<text class="f" x="{middle}" y="{TOP + 46}">{escape(folder)}</text>')
-        if i:
-            y = TOP + BOX_H / 2
-            parts.append(f'<path class="a" d="M{x - GAP + 2} {y}h{GAP - 6}m-5 -5l5 5l-5 5"/>')
-    y = TOP + BOX_H + 20
-    parts.append(
-        f'<rect class="s" x="{GAP}" y="{y}" width="{width - 2 * GAP}" height="44" rx="8"/>'
+    return picture(
+        "The road of Seamount",
+        Band(
+            (
+                "flows/ say what, in tasks/: Prefect runs them by schedule, from its UI, from "
+                "Python, from the shell",
+            )
+        ),
+        Chain(
+            (
+                Box("sources", ("corpora/text/readers",)),
+                Box("documents", ("filters, dedupe",)),
+                Box("shards", ("mixture, split",)),
+                Box("tokens", ("tokenizer, tokens",)),
+                Box("model x strategy", ("models, training",)),
+                Box("metrics", ("evaluation",)),
+                Box("export", ("export, inference",)),
+            )
+        ),
+        Band(
+            (
+                "tracking/ keeps every logged point; core/lineage ties each artefact to the bytes "
+                "it was made from",
+                "every document accounted for, every interruption exact, every figure beside a "
+                "peer",
+            )
+        ),
     )
-    parts.append(
-        f'<text class="l" x="{width / 2}" y="{y + 19}">tracking/ keeps every logged point; '
-        "core/lineage ties each artefact to the bytes it was made from</text>"
-        f'<text class="l" x="{width / 2}" y="{y + 36}">every document accounted for, every '
-        "interruption exact, every figure beside a peer</text>"
+
+
+def corpus() -> str:
+    """The stages of a corpus build, then tokens."""
+    return picture(
+        "From sources to shards and token files",
+        Band(
+            ("sources: URLs of jsonl.zst files and folders, or the readers of a catalog (local)",)
+        ),
+        Chain(
+            (
+                Box("clean", ("once a batch", "normalise, filter,", "digest, signature")),
+                Box("dedupe", ("once", "exact and MinHash", "clusters of copies")),
+                Box("mix and split", ("once", "weights in bytes,", "train, val, test")),
+                Box("scatter", ("once a batch", "lines sorted", "by shard")),
+                Box("gather", ("once a shard", "lines in place,", "counted, packed")),
+                Box("publish", ("once", "ledger checked,", "manifest last")),
+            )
+        ),
+        Band(
+            (
+                "each call ends with .work/STAGE/KEY/result.json; the key is a digest of inputs "
+                "and rules, so no finished call is redone",
+            )
+        ),
+        Chain(
+            (
+                Box("train split", ("read_split",)),
+                Box("tokenizer", ("byte-level BPE",)),
+                Box("token file", ("train.bin, train.idx, memory-mapped",)),
+                Box("sequences", ("by seed, epoch and index alone",)),
+            )
+        ),
     )
-    return "\n".join([*parts, "</svg>\n"])
+
+
+def training() -> str:
+    """Processes of a training, and one step."""
+    return picture(
+        "Processes of a training, and one step",
+        Chain(
+            (
+                Box("train(request)", ("the caller: no torch", "progress, tracked run")),
+                Box("launcher", ("a child: imports torch once,", "dies with the caller")),
+                Box("ranks", ("1, or forked: gloo, one mesh", "Lightning runs the loop")),
+                Box("checkpoint", ("every N steps and on SIGTERM", "folder, digests, then LATEST")),
+                Box("model/", ("config.json, safetensors,", "tokenizer, lineage")),
+            )
+        ),
+        Band(("a step, in any layout: the same sequences, the same loss, the same gradient",)),
+        Chain(
+            (
+                Box("batch", ("of step number n", "from the seed alone")),
+                Box("loss", ("mean cross-entropy", "vocabulary may be cut")),
+                Box("gradient", ("partial sums added", "shards counted once")),
+                Box("clip", ("one global norm", "over all ranks")),
+                Box("rate", ("a function of", "the step alone")),
+                Box("update", ("Muon for matrices", "AdamW for the rest")),
+            )
+        ),
+    )
+
+
+def scores() -> str:
+    """Bits per byte, then the way of an export."""
+    return picture(
+        "Bits per byte, and the way of an export",
+        Chain(
+            (
+                Box("document", ("UTF-8 bytes of", "the source text")),
+                Box("windows", ("prefix token first,", "every token once")),
+                Box("nats", ("-log p of each,", "summed exactly")),
+                Box("component", ("nats / bytes / ln 2", "and an interval")),
+                Box("weighted", ("weights of those", "that are present")),
+                Box("beside", ("zstd, xz, whole,", "byte histogram")),
+            )
+        ),
+        Band(("the same scorer opens our checkpoint, a Hugging Face folder and an ONNX file",)),
+        Chain(
+            (
+                Box("model", ("folder or", "checkpoint")),
+                Box("int8 twin", ("a scale a channel,", "rounded in torch")),
+                Box("model.onnx", ("free batch and", "sequence")),
+                Box("parity", ("the file against the", "twin, six shapes")),
+                Box("delta", ("whole test split", "in onnxruntime")),
+                Box("gate", ("max_bpb_delta,", "if one is given")),
+                Box("publish", ("the folder appears", "whole, or not")),
+            )
+        ),
+    )
+
+
+def flows() -> str:
+    """How the main flow is started, and what each of its tasks does around its work."""
+    return picture(
+        "The main flow, how it starts, and what each task does",
+        Chain(
+            (
+                Box("Python", ("corpus_to_model(...)",)),
+                Box("seamount run", ("embedded server",)),
+                Box("schedule", ("cron in prefect.yaml",)),
+                Box("API", ("create_flow_run",)),
+                Box("Prefect's pages", ("a form from pydantic",)),
+            ),
+            arrow="down",
+        ),
+        Band(("parameters are checked against their bounds before anything starts",)),
+        Chain(
+            (
+                Box("sources", ("find_sources",)),
+                Box("corpus", ("build_corpus",)),
+                Box("tokens", ("train_tokenizer,", "tokenize_corpus")),
+                Box("training", ("train_", "language_model")),
+                Box("scores", ("evaluate_bpb,", "score_baselines")),
+                Box("export", ("export_model",)),
+                Box("report", ("write_report",)),
+            )
+        ),
+        Band(
+            (
+                "each task: a key of inputs and code, one library call, artifacts, a small "
+                "reference to what it left",
+                "an earlier result is used only if its files still stand in their sizes",
+            )
+        ),
+    )
+
+
+def numerics() -> str:
+    """Each control and what it proves."""
+    return picture(
+        "Controls and what they prove",
+        Chain(
+            (
+                Box("transformers", ("its Llama, the", "same weights")),
+                Box("torch", ("AdamW, Muon,", "clipping, loss")),
+                Box("one process", ("the same recipe,", "shrunk")),
+                Box("undisturbed run", ("no signal", "sent")),
+                Box("plain windows", ("one at a time,", "log_softmax")),
+                Box("torch twin", ("dequantised", "weights")),
+            ),
+            arrow="down",
+        ),
+        Chain(
+            (
+                Box("models/language", ("logits",)),
+                Box("step", ("update and gradient",)),
+                Box("two ranks", ("losses, gradients",)),
+                Box("killed run", ("the same bytes",)),
+                Box("scorer", ("nats a document",)),
+                Box("model.onnx", ("logits",)),
+            ),
+            arrow="",
+        ),
+    )
+
+
+PICTURES = (road, corpus, training, scores, flows, numerics)
 
 
 def main() -> None:
     """Write every picture beside this script."""
-    (FOLDER / "road.svg").write_text(road())
+    for draw in PICTURES:
+        (FOLDER / f"{draw.__name__}.svg").write_text(draw(), encoding="utf-8")
 
 
 if __name__ == "__main__":

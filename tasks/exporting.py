@@ -10,7 +10,7 @@ from seamount.export.publish import ExportRef, ExportRequest
 from seamount.export.publish import export_model as export
 from seamount.tracking.run import Run
 from tasks import publish
-from tasks.caching import content_key, worth_retrying
+from tasks.caching import content_key
 from tasks.parameters import ExportOptions
 from tasks.reference import Artefact, describe
 from tasks.tracking import station
@@ -25,8 +25,6 @@ _CODE = ("seamount.export", "seamount.inference", "seamount.evaluation", "models
     ),
     persist_result=True,
     result_serializer="json",
-    retries=1,
-    retry_condition_fn=worth_retrying,
 )
 def export_model(
     model: Artefact,

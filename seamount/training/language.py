@@ -24,7 +24,7 @@ log = logging.getLogger("seamount")
 TARGET = "seamount.training.language_ranks:fit"
 
 # Sections of a recipe that do not change what is computed: another value may continue a run.
-_FREE = ("parallel", "threads", "checkpoint", "validation", "tracking", "data.corpus")
+_FREE = ("parallel", "threads", "checkpoint", "validation", "tracking")
 
 
 @dataclass(frozen=True)
@@ -114,6 +114,8 @@ def _run(
     recipe = request.recipe
     step = found.step if found else 0
     ranks = recipe.parallel.ranks
+    if found is not None:
+        log.info("continuing from step %d (%s)", step, found.folder)
     if step >= recipe.steps:  # only the model folder is to be written again
         ranks, job["recipe"]["parallel"] = 1, {"tensor": 1}
     with shown(recipe.steps, step) as line:
@@ -199,7 +201,6 @@ def _resumable(request: TrainRequest, about: dict[str, Any]) -> checkpoint.Check
     if found is None:
         return None
     _check_same(found, about["identity"], root)
-    log.info("continuing from step %d (%s)", found.step, found.folder)
     return found
 
 

@@ -94,7 +94,7 @@ def free_port() -> int:
 def _start(
     target: str, job: dict[str, Any], ranks: int, threads: int, send: int
 ) -> subprocess.Popen[bytes]:
-    per_rank = threads or max(1, (os.cpu_count() or 1) // ranks)
+    per_rank = threads or max(1, len(os.sched_getaffinity(0)) // ranks)
     environment = settings.child_environment(
         # A waiting OpenMP thread must sleep: with one core busy, spinning ones cost 50 times.
         OMP_WAIT_POLICY="passive",

@@ -8,7 +8,12 @@ from typing import Any
 
 import pytest
 
-pytestmark = [pytest.mark.browser, pytest.mark.server, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.server,
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+]
 
 
 def fill(page: Any, label: str, value: str) -> None:

@@ -110,3 +110,14 @@ def test_flows_hold_no_loops_and_no_torch() -> None:
         assert not any(isinstance(n, ast.For | ast.While) for n in nodes)
         assert "torch" not in file.read_text()
     assert inspect.getdoc(load("flows.build_corpus.build_corpus"))
+
+
+def test_the_automations_are_what_prefect_takes_and_name_tags_we_use() -> None:
+    from prefect.events.schemas.automations import AutomationCore
+
+    content = yaml.safe_load((ROOT / "deployments" / "automations.yaml").read_text())
+    tags = {tag for d in DEPLOYMENTS for tag in d["tags"]}
+    for automation in content["automations"]:
+        AutomationCore.model_validate(automation)
+        related = automation["trigger"]["match_related"]
+        assert related[1]["prefect.resource.id"].removeprefix("prefect.tag.") in tags

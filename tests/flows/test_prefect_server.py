@@ -88,6 +88,7 @@ def test_a_corpus_is_built_by_the_worker_and_reused_by_the_next_run(
     assert "Cached" in services.log(second)
 
 
+@pytest.mark.slow
 def test_a_users_mistake_fails_the_run_with_its_sentence_and_no_retry(
     services: Any, tmp_path: Path
 ) -> None:
@@ -99,6 +100,7 @@ def test_a_users_mistake_fails_the_run_with_its_sentence_and_no_retry(
     assert [t["run_count"] for t in task_runs] == [1]
 
 
+@pytest.mark.slow
 def test_a_cancelled_training_leaves_no_process_and_continues(
     services: Any, marked_processes: Callable[..., list[int]], corpus_file: Path, tmp_path: Path
 ) -> None:
