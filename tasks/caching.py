@@ -6,15 +6,14 @@ TASK_SOURCE sees the few lines of a thin task only, so it would miss a change in
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
 from seamount import __version__
 from seamount.core import storage
+from seamount.core.code_version import code_digest
 from seamount.core.errors import CorruptData, DiskFull, Preempted, SeamountError, UserError
 from tasks.reference import Artefact
 
@@ -51,20 +50,6 @@ def _usable(results: Any, key: str) -> bool:
         return True
     found = results.read(key).result
     return not isinstance(found, Artefact) or found.stands()
-
-
-def code_digest(package: str) -> str:
-    """Digest of all Python sources of a package (or of one module), found without importing it."""
-    spec = importlib.util.find_spec(package)
-    if spec is None or spec.origin is None:
-        raise ModuleNotFoundError(f"no module named {package!r}")
-    origin = Path(spec.origin)
-    files = sorted(origin.parent.rglob("*.py")) if origin.name == "__init__.py" else [origin]
-    return storage.digest_of([[str(f.relative_to(origin.parent)), _sha(f)] for f in files])
-
-
-def _sha(path: Path) -> str:
-    return storage.sha256(str(path))
 
 
 def worth_retrying(_task: Any, _task_run: Any, state: Any) -> bool:

@@ -57,7 +57,7 @@ class LanguageConfig:
 PRESETS: dict[str, LanguageConfig] = {
     "tiny": LanguageConfig(512, 32, 96, 2, 4, 2, 8, 64),
     "1m": LanguageConfig(2048, 128, 352, 3, 4, 2, 32, 512),
-    "2m": LanguageConfig(2048, 192, 512, 4, 6, 3, 32, 512),
+    "2m": LanguageConfig(4096, 192, 512, 2, 3, 1, 64, 512),
     "5m": LanguageConfig(4096, 256, 704, 5, 8, 4, 32, 512),
     "125m": LanguageConfig(32000, 768, 2048, 12, 12, 12, 64, 2048),
 }

@@ -96,17 +96,10 @@ def stop(process: Record, patience_s: float = 15) -> None:
     _signal_group(process.pid, signal.SIGTERM)
     give_up = time.monotonic() + patience_s
     while alive(process) and time.monotonic() < give_up:
-        _reap(process.pid)
         time.sleep(0.1)
-    _signal_group(process.pid, signal.SIGKILL)
-    _reap(process.pid)
+    _signal_group(process.pid, signal.SIGKILL)  # what is left of the group
 
 
 def _signal_group(pid: int, number: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(pid, number)
-
-
-def _reap(pid: int) -> None:
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(pid, os.WNOHANG)

@@ -46,8 +46,13 @@ def read(folder: str) -> Lineage:
 
 
 def reference(folder: str) -> dict[str, str]:
-    """The {"path", "digest"} entry by which another artefact names the one in `folder`."""
-    return {"path": folder, "digest": read(folder).digest}
+    """The {"path", "digest"} entry by which another artefact names the one in `folder`.
+
+    A local path is made absolute, so that the tree resolves from wherever it is asked for.
+    """
+    local = storage.is_local(folder)
+    path = str(storage.local_path(folder).resolve()) if local else folder
+    return {"path": path, "digest": read(folder).digest}
 
 
 def tree(path: str) -> dict[str, Any]:

@@ -120,4 +120,4 @@ def test_the_automations_are_what_prefect_takes_and_name_tags_we_use() -> None:
     for automation in content["automations"]:
         AutomationCore.model_validate(automation)
         related = automation["trigger"]["match_related"]
-        assert related[1]["prefect.resource.id"].removeprefix("prefect.tag.") in tags
+        assert related[0]["prefect.resource.id"].removeprefix("prefect.tag.") in tags

@@ -7,11 +7,12 @@ digest of all that decides the outcome: a rerun finds what is finished and never
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from seamount import __version__
 from seamount.core import storage
+from seamount.core.code_version import code_digest
 from seamount.corpora.text.catalog import Catalog
 from seamount.corpora.text.inputs import Input
 
@@ -36,6 +37,8 @@ class Rules:
     total_bytes: int | None
     keep_dropped: bool
     allow_broken: bool
+    # An edited filter or reader gives another corpus, whatever its name and parameters say.
+    code: str = field(default_factory=lambda: code_digest("seamount.corpora.text"))
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for keys and the manifest."""

@@ -1,7 +1,7 @@
 """int8 weights per output channel, symmetric: w is stored as round(w / scale) and a scale a row.
 
 Weight-only: arithmetic stays fp32, so the torch twin with the same dequantised weights computes
-what an exported file with DequantizeLinear computes. Shape suffixes: O output channels (or ids of
+what an exported file computes with Cast and Mul. Shape suffixes: O output channels (or ids of
 an embedding), I inputs.
 """
 
@@ -27,7 +27,7 @@ class Int8Weight:
     scale_O: np.ndarray
 
     def dequantised(self) -> np.ndarray:
-        """float32 [O, I], as DequantizeLinear computes it."""
+        """float32 [O, I], as the exported file computes it."""
         import numpy as np
 
         weight_OI: Any = self.values_OI.astype(np.float32) * self.scale_O[:, None]
