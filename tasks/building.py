@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from prefect import task
+from prefect import get_run_logger, task
 from prefect.cache_policies import NO_CACHE
 from pydantic import BaseModel
 
 from seamount.core import settings, storage
-from seamount.corpora.text import build, manifest
+from seamount.corpora.text import build, manifest, shards
 from seamount.tracking.run import Run
+from tasks import corpus_stages as stages
 from tasks import publish
-from tasks.caching import content_key, worth_retrying
+from tasks.caching import worth_retrying
 from tasks.parameters import CorpusOptions
 from tasks.reference import Artefact, describe
 from tasks.tracking import station
@@ -54,23 +55,53 @@ def find_sources(sources: list[str], out: str, options: CorpusOptions, run: Run)
     )
 
 
-@task(
-    description="Normalise, filter, remove copies, mix and split; shards and an exact ledger.",
-    cache_key_fn=content_key("seamount.corpora", "seamount.core"),
-    persist_result=True,
-    result_serializer="json",
-    retries=2,
-    retry_delay_seconds=[2, 10],
-    retry_condition_fn=worth_retrying,
-)
 def build_corpus(sources: Sources, out: str, options: CorpusOptions, run: Run) -> Artefact:
-    """The corpus in `out` (or the finished one that was given), on a Dask cluster closed after."""
+    """The corpus in `out`, made by tasks over batches of shards on a Dask cluster closed after.
+
+    A finished corpus that was given stands for itself; one in `out` that is of the same inputs,
+    rules and code is reused, and no shard is read.
+    """
+    if sources.finished:
+        return report_corpus(sources.urls[0], "given as it is", run)
+    planned = build.plan(_request(list(sources.urls), out, options))
+    if build.find_reusable(planned) is not None:
+        return report_corpus(out, "unchanged, reused from an earlier run (0 shards read)", run)
     with station(run, "corpus", f"corpus: {sources.inputs} inputs into {out}"):
-        url = sources.urls[0] if sources.finished else _build(sources, out, options)
-        content = manifest.load_manifest(url)
-        publish.table("corpus-ledger", _ledger(content), "Every input document, kept or dropped")
-        publish.table("pile-mixture", _mixture(content), "Documents and bytes by component")
-        run.log_metrics({f"corpus/{key}": content[key] for key in ("documents", "bytes")})
+        built = _stages(planned, options)
+    return report_corpus(built.url, f"{built.shards_read} inputs read", run)
+
+
+def _stages(planned: build.Plan, options: CorpusOptions) -> build.CorpusRef:
+    storage.make_folder(planned.work)
+    with stages.open_cluster(options) as address:
+        cleaned = [
+            done
+            for group in stages.in_groups(planned.batches)
+            for done in stages.clean_shards(planned, group, address)
+        ]
+        deduped = stages.remove_copies(planned, cleaned)
+        mixed = stages.mix_and_split(planned, cleaned, deduped)
+        scattered = [
+            done
+            for group in stages.in_groups(range(len(cleaned)))
+            for done in stages.scatter_shards(planned, group, cleaned, mixed, address)
+        ]
+        gathered = [
+            done
+            for group in stages.in_groups(shards.tasks(mixed))
+            for done in stages.gather_shards(planned, group, scattered, mixed, address)
+        ]
+    return stages.publish_corpus(planned, cleaned, deduped, mixed, scattered, gathered)
+
+
+@task(description="Show the corpus: ledger, mixture, counts.", cache_policy=NO_CACHE)
+def report_corpus(url: str, says: str, run: Run) -> Artefact:
+    """The reference to the corpus at `url`."""
+    get_run_logger().info(f"corpus: {says}")
+    content = manifest.load_manifest(url)
+    publish.table("corpus-ledger", _ledger(content), "Every input document, kept or dropped")
+    publish.table("pile-mixture", _mixture(content), "Documents and bytes by component")
+    run.log_metrics({f"corpus/{key}": content[key] for key in ("documents", "bytes")})
     return describe(
         "corpus",
         url,
@@ -79,10 +110,6 @@ def build_corpus(sources: Sources, out: str, options: CorpusOptions, run: Run) -
         bytes=content["bytes"],
         splits=content["splits"],
     )
-
-
-def _build(sources: Sources, out: str, options: CorpusOptions) -> str:
-    return build.build_corpus(_request(list(sources.urls), out, options)).url
 
 
 def _request(sources: list[str], out: str, options: CorpusOptions) -> build.CorpusRequest:

@@ -77,6 +77,15 @@ class Services:
             time.sleep(1)
             state = self.state(run)
 
+    def says(self, run: str, text: str, limit_s: float = 60) -> bool:
+        """Whether `text` comes into the run's log; lines reach the server seconds later."""
+        give_up = time.monotonic() + limit_s
+        while text not in self.log(run):
+            if time.monotonic() > give_up:
+                return False
+            time.sleep(0.5)
+        return True
+
     def log(self, run: str) -> str:
         """The messages of a run, and its last state's."""
         rows = self.call("/logs/filter", {"logs": {"flow_run_id": {"any_": [run]}}, "limit": 200})

@@ -21,7 +21,9 @@ _CONNECT_TIMEOUT_S = 20
 
 
 class Handle(Protocol):
-    """Where work is sent."""
+    """Where work is sent; `address` reaches the same cluster again (None: this process)."""
+
+    address: str | None
 
     def map(
         self, function: Callable[[T], R], items: Sequence[T], report: Report | None = None
@@ -34,6 +36,8 @@ class Handle(Protocol):
 
 class Serial:
     """Does the work in this process."""
+
+    address: str | None = None
 
     def map(
         self, function: Callable[[T], R], items: Sequence[T], report: Report | None = None
@@ -55,6 +59,7 @@ class DaskHandle:
 
     def __init__(self, client: Any) -> None:
         self.client = client
+        self.address: str | None = client.scheduler.address
 
     def map(
         self, function: Callable[[T], R], items: Sequence[T], report: Report | None = None

@@ -84,7 +84,7 @@ def test_text_to_model_and_again(
 
     second = shell(*command)
     assert second.returncode == 0, second.stderr
-    for task in ("build corpus", "tokenize corpus", "train language model", "evaluate bpb"):
+    for task in ("corpus", "tokenize corpus", "train language model", "evaluate bpb"):
         assert f"{task}: unchanged, reused from an earlier run" in second.stderr
     again = json.loads(result_file.read_text())
     assert again["bpb"] == result["bpb"] and again["run_id"] != result["run_id"]

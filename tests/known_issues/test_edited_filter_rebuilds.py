@@ -1,4 +1,4 @@
-"""A corpus built by other code is not reused: an edited filter once left the old corpus standing."""
+"""A corpus built by other code is not reused: an edited filter once left the old one standing."""
 
 from __future__ import annotations
 
