@@ -21,14 +21,15 @@ def tokenize_corpus(
     """Return the reference to the token files.
 
     Args:
-        corpus: Folder or URL of a built corpus.
+        corpus: Folder of a built corpus, or sources to build one from.
         vocab_size: Ids of the tokenizer.
         out: Folder for tokenizer/ and tokens/.
     """
     corpus, out = absolute(corpus), absolute(out)
     with tracked_run(out, "tokenize-corpus", {"corpus": corpus, "vocab_size": vocab_size}) as run:
-        found = building.find_sources([corpus], out, CorpusOptions(), run)
-        built = building.build_corpus(found, out, CorpusOptions(), run)
+        place = storage.join(out, "corpus")  # used where `corpus` is not built yet
+        found = building.find_sources([corpus], place, CorpusOptions(), run)
+        built = building.build_corpus(found, place, CorpusOptions(), run)
         folder = storage.join(out, "tokenizer")
         tokenizer = tokenizing.train_tokenizer(built, vocab_size, folder, run)
         tokens = storage.join(out, "tokens")

@@ -22,15 +22,16 @@ def train_language_model(
     Args:
         recipe: Path or short name of a training recipe.
         overrides: Changes to the recipe, each key=value, such as steps=100.
-        corpus: Folder or URL of a built corpus.
+        corpus: Folder of a built corpus, or sources to build one from.
         out: Folder for tokenizer/, tokens/, checkpoints/ and model/.
         restart: Drop the checkpoints of another training in `out`.
     """
     corpus, out = absolute(corpus), absolute(out)
     plan = training.read_recipe(recipe, overrides)
     with tracked_run(out, "train-language-model", {"corpus": corpus, "recipe": plan}) as run:
-        found = building.find_sources([corpus], out, CorpusOptions(), run)
-        built = building.build_corpus(found, out, CorpusOptions(), run)
+        place = storage.join(out, "corpus")  # used where `corpus` is not built yet
+        found = building.find_sources([corpus], place, CorpusOptions(), run)
+        built = building.build_corpus(found, place, CorpusOptions(), run)
         folder = storage.join(out, "tokenizer")
         tokenizer = tokenizing.train_tokenizer(built, training.vocab_size(plan), folder, run)
         tokens = tokenizing.tokenize_corpus(built, tokenizer, storage.join(out, "tokens"), run)

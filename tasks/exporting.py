@@ -16,13 +16,12 @@ from tasks.reference import Artefact, describe
 from tasks.tracking import station
 
 _CODE = ("seamount.export", "seamount.inference", "seamount.evaluation", "models")
+_BELOW = ("seamount.corpora", "seamount.core")
 
 
 @task(
     description="Quantise and export; parity and bits-per-byte deltas decide about publishing.",
-    cache_key_fn=content_key(
-        "seamount.export", "seamount.inference", "seamount.evaluation", "models"
-    ),
+    cache_key_fn=content_key(*_CODE, *_BELOW),
     persist_result=True,
     result_serializer="json",
 )

@@ -65,7 +65,10 @@ class ExportOptions(_Options):
     format: Literal["onnx"] = Field("onnx", description="File format.")
     quantize: Literal["none", "int8"] = Field("int8", description="How weights are stored.")
     max_bpb_delta: float | None = Field(
-        None, gt=0, le=10, description="Refuse an export that loses more bits per byte than this."
+        0.02,
+        gt=0,
+        le=10,
+        description="Refuse an export that loses more bits per byte than this; empty: no gate.",
     )
     max_component_bpb_delta: float | None = Field(
         None, gt=0, le=10, description="The same bound for each component; empty takes the first."

@@ -20,14 +20,13 @@ from tasks.parameters import ScoringOptions
 from tasks.reference import Artefact, describe
 from tasks.tracking import station
 
-_CODE = ("seamount.evaluation", "seamount.inference", "seamount.core", "models")
+_SCORES = ("seamount.evaluation", "seamount.corpora", "seamount.core")
+_MODELS = ("seamount.inference", "models")
 
 
 @task(
     description="Score the test split with the model, by component and weighted.",
-    cache_key_fn=content_key(
-        "seamount.evaluation", "seamount.inference", "models", "seamount.core"
-    ),
+    cache_key_fn=content_key(*_SCORES, *_MODELS),
     persist_result=True,
     result_serializer="json",
     retries=1,
@@ -55,7 +54,7 @@ def evaluate_bpb(
 
 @task(
     description="What compressors and a byte histogram reach on the same bytes.",
-    cache_key_fn=content_key("seamount.evaluation", "seamount.core"),
+    cache_key_fn=content_key(*_SCORES),
     persist_result=True,
     result_serializer="json",
 )

@@ -29,7 +29,7 @@ def vocab_size(recipe: dict[str, Any]) -> int:
 
 @task(
     description="Train by the recipe; an interrupted run continues from its last checkpoint.",
-    cache_key_fn=content_key("seamount.training", "models", "seamount.core"),
+    cache_key_fn=content_key("seamount.training", "seamount.corpora", "models", "seamount.core"),
     persist_result=True,
     result_serializer="json",
     retries=1,

@@ -84,7 +84,8 @@ def test_a_corpus_is_built_by_the_worker_and_reused_by_the_next_run(
     services.wait(second)
     task_runs = services.call("/task_runs/filter", {"flow_runs": {"id": {"any_": [second]}}})
     assert {t["name"].rpartition("-")[0] for t in task_runs} == {"find_sources", "report_corpus"}
-    assert services.says(second, "corpus: unchanged, reused from an earlier run (0 shards read)"), services.log(second)
+    reused = "corpus: unchanged, reused from an earlier run (0 shards read)"
+    assert services.says(second, reused), services.log(second)
 
 
 @pytest.mark.slow
