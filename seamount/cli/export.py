@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Quantise and export a model behind a gate.")
 
+DEFAULT_GATE = 0.02  # bits per byte
+
 
 @app.command(cls=JsonCommand)
 def export(
@@ -26,7 +28,10 @@ def export(
     context: Annotated[int | None, typer.Option(help="Input tokens of a window.")] = None,
     max_bpb_delta: Annotated[
         float | None,
-        typer.Option(help="Most bits per byte it may lose, overall and in each component."),
+        typer.Option(
+            help="Most bits per byte it may lose, overall and in each component "
+            "(0.02 where --data is given)."
+        ),
     ] = None,
     json_file: JsonOption = None,
 ) -> None:
@@ -49,7 +54,7 @@ def export(
         weights=given.weights if given else None,
         generated=given.generated if given else (),
         context_length=context,
-        max_bpb_delta=max_bpb_delta,
+        max_bpb_delta=DEFAULT_GATE if given and max_bpb_delta is None else max_bpb_delta,
     )
     try:
         found = export_model(request)
