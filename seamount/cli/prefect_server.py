@@ -50,6 +50,7 @@ def environment() -> dict[str, str]:
         "PREFECT_SERVER_DATABASE_TIMEOUT": "60",
         "PREFECT_SERVER_LOGGING_LEVEL": "ERROR",
         "PREFECT_LOGGING_EXTRA_LOGGERS": "seamount",
+        "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
         "PREFECT_CLIENT_MAX_RETRIES": "10",
         "PREFECT_API_REQUEST_TIMEOUT": "120",
         # `python -m` would put the working folder first, whose packages may have our names.
