@@ -60,9 +60,12 @@ def test_no_rank_outlives_its_caller(tmp_path, ranks, number):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     command = [sys.executable, "-c", CALLER, str(tmp_path), str(ranks)]
     caller = subprocess.Popen(command, env=environment)
-    pids = [int(wait_for(tmp_path / str(rank))) for rank in range(ranks)]
-    caller.send_signal(number)
-    code = caller.wait(60)
+    try:
+        pids = [int(wait_for(tmp_path / str(rank))) for rank in range(ranks)]
+        caller.send_signal(number)
+        code = caller.wait(60)
+    finally:
+        caller.kill()
     assert code == (-9 if number == signal.SIGKILL else 75)
     deadline_s = time.monotonic() + 30
     while any(alive(pid) for pid in pids):
