@@ -14,7 +14,7 @@ from typing import Any
 from prefect import get_run_logger, task
 from prefect.cache_policies import NO_CACHE
 
-from seamount.core import settings
+from seamount.core import progress, settings
 from seamount.corpora import graph
 from seamount.corpora.text import assign, build, clean, shards, stage
 from tasks.caching import worth_retrying
@@ -102,9 +102,10 @@ def publish_corpus(planned: build.Plan, *done: Any) -> build.CorpusRef:
 
 
 def _fan_out(says: str, work: Any, items: Sequence[Any], address: str | None) -> list[stage.Done]:
-    with graph.cluster(scheduler=address) as handle:
-        done = handle.map(work, items)
+    label = f"corpus: {says}"
+    with graph.cluster(scheduler=address) as handle, progress.bar(label, len(items)) as bar:
+        done = handle.map(work, items, lambda _: bar.advance())
     found = stage.count(done)
     reused = f", {found['reused']} reused from an earlier run" if found["reused"] else ""
-    get_run_logger().info(f"{says} {found['done']} of {len(done)} batches{reused}")
+    get_run_logger().info(f"{says} {len(done)} batches{reused}")
     return done
