@@ -6,7 +6,7 @@ from prefect import flow
 
 from tasks import building, exporting, reporting, scoring, tokenizing, training
 from tasks.parameters import CorpusOptions, ExportOptions, Overrides, Place, ScoringOptions
-from tasks.reference import absolute
+from tasks.reference import outside
 from tasks.tracking import tracked_run
 
 
@@ -33,7 +33,7 @@ def corpus_to_model(
         export_options: How the model is exported, and when that is refused.
         restart: Drop the checkpoints of another training in `out`.
     """
-    start_s, out = time.monotonic(), absolute(out)
+    start_s, out = time.monotonic(), outside(out, corpus)
     plan = training.read_recipe(recipe, overrides)
     with tracked_run(out, "corpus-to-model", {"corpus": corpus, "recipe": plan}) as run:
         road = {}

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from seamount.core import lineage, storage
+from seamount.core.errors import UserError
 
 
 class Artefact(BaseModel):
@@ -46,6 +47,13 @@ def existing(kind: str, path: str) -> Artefact:
 def absolute(path: str) -> str:
     """A local path made absolute, so that it means the same in every process; a URL as it is."""
     return path if "://" in path else str(Path(path).expanduser().absolute())
+
+
+def outside(out: str, corpus: str) -> str:
+    """`out` made absolute; raises UserError where a later run would read it as its input."""
+    if storage.exists(corpus) and storage.is_inside(out, corpus):
+        raise UserError(f"the output {out!r} is the corpus {corpus!r} or lies in it: name another")
+    return absolute(out)
 
 
 def shape_of(path: str) -> str:

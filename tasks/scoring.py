@@ -18,7 +18,7 @@ from tasks import publish
 from tasks.caching import content_key, worth_retrying
 from tasks.parameters import ScoringOptions
 from tasks.reference import Artefact, describe
-from tasks.tracking import station
+from tasks.tracking import metric_name, station
 
 _SCORES = ("seamount.evaluation", "seamount.corpora", "seamount.core")
 _MODELS = ("seamount.inference", "models")
@@ -48,7 +48,8 @@ def evaluate_bpb(
         storage.write_json(out, found.to_dict())
         publish.table("bpb-by-component", bpb_rows(found.to_dict()), _headline(found.to_dict()))
         run.log_metrics({"bpb/weighted": found.weighted, "bpb/all": found.all})
-        run.log_metrics({f"bpb/components/{n}": c.bpb for n, c in found.components.items()})
+        parts = {metric_name(n): c.bpb for n, c in found.components.items()}
+        run.log_metrics({f"bpb/components/{n}": value for n, value in parts.items()})
     return _scores(out, weighted=found.weighted, weights=found.weights)
 
 

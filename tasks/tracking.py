@@ -48,6 +48,11 @@ def station(run: Run, name: str, says: str) -> Iterator[None]:
         run.log_metrics({f"stations/{name}/duration_s": time.monotonic() - start})
 
 
+def metric_name(component: str) -> str:
+    """A component's name as a part of a metric's: bounded, control characters replaced."""
+    return "".join(c if c.isprintable() else "_" for c in component)[:200] or "_"
+
+
 def _flow_run() -> dict[str, str]:
     return {"flow_run_id": str(flow_run.id), "flow_run_name": str(flow_run.name)}
 

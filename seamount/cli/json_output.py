@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import json
 import math
+import os
+from itertools import pairwise
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
+
+from seamount.core.errors import UserError
 
 _STDOUT = "-"
 
@@ -27,7 +31,23 @@ class JsonCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Give a bare --json the value that means standard output."""
-        return super().parse_args(ctx, with_value(args))
+        args = with_value(args)
+        for option, value in pairwise(args):
+            if option == "--json" and value != _STDOUT:
+                refuse_unwritable(value)
+        return super().parse_args(ctx, args)
+
+
+def refuse_unwritable(json_file: str) -> None:
+    """Raise UserError before any work is done where the result could not be written at its end."""
+    from seamount.core import storage
+
+    if not storage.is_local(json_file):
+        return
+    target = storage.local_path(json_file).absolute()
+    folder = next(p for p in target.parents if p.exists())
+    if target.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise UserError(f"--json {json_file!r} cannot be written: give a file in a folder of yours")
 
 
 def with_value(args: list[str]) -> list[str]:

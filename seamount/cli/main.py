@@ -6,6 +6,7 @@ import importlib
 import logging
 import sys
 import traceback
+from typing import NoReturn
 
 from seamount import __version__
 from seamount.core.errors import SeamountError, UserError
@@ -60,6 +61,20 @@ def main(arguments: list[str] | None = None) -> None:
     except BrokenPipeError:  # the reader of our output went away: nothing to tell it
         sys.stderr.close()
         raise SystemExit(1) from None
+    except Exception as error:
+        _unexpected(error, verbose)
+
+
+def _unexpected(error: Exception, verbose: bool) -> NoReturn:
+    if verbose:
+        traceback.print_exc()
+    text = " ".join(str(error).split()) or "no message"
+    print(
+        f"seamount: unexpected {type(error).__name__}: {text[:400]} (this is a fault of Seamount: "
+        "please report it with what `seamount --verbose ...` shows)",
+        file=sys.stderr,
+    )
+    raise SystemExit(1) from error
 
 
 def _dispatch(arguments: list[str]) -> None:

@@ -66,8 +66,9 @@ def run(
 
     result = run_flow("corpus_to_model", parameters)
     result["seconds"] = round(time.monotonic() - start_s, 1)
-    if not emit(result, json_file) or json_file != "-":
+    if json_file != "-":
         typer.echo(summary(result))
+    emit(result, json_file)
 
 
 def read_parameters(
@@ -99,16 +100,27 @@ def check(parameters: dict[str, Any]) -> None:
     corpus = parameters.get("corpus", "local")
     if not is_catalog(corpus) and not storage.exists(corpus):
         raise UserError(f"nothing stands at --corpus {corpus!r}: check the path, or use `local`")
-    if not parameters.get("out", "runs/demo"):
+    refuse_place(parameters.get("out", "runs/demo"), corpus)
+
+
+def refuse_place(out: str, corpus: str) -> None:
+    """Raise UserError for an output that is no folder, or that a later run would read as input."""
+    if not out:
         raise UserError("--out is empty: name a folder")
+    if storage.exists(out) and not storage.is_folder(out):
+        raise UserError(f"a file stands at --out {out!r}: name a folder")
+    if storage.exists(corpus) and storage.is_inside(out, corpus):
+        raise UserError(
+            f"--out {out!r} is the corpus {corpus!r} or lies in it: name another folder"
+        )
 
 
 def summary(result: dict[str, Any]) -> str:
     """The last lines: figures, where each thing is, and what to type next."""
     bpb, export, weights = result["bpb"], result["export"], result["bpb"]["weights"]
     scaled = (
-        f", scaled to the {len(weights['values'])} components present "
-        f"({weights['present_share']:.0%} of all weight)"
+        f", scaled to the components present: {len(weights['values'])}, "
+        f"{weights['present_share']:.3g} of all weight"
         if weights["renormalised"]
         else ""
     )

@@ -45,6 +45,6 @@ def explain_os_error(error: OSError, what: str) -> SeamountError:
         return UserError(f"no permission for {what}: check the folder's owner, or choose another")
     if error.errno == errno.ENOENT or isinstance(error, FileNotFoundError):
         return UserError(f"not found while {what}: check the path")
-    if error.errno in (errno.ENOTDIR, errno.EISDIR):
+    if error.errno in (errno.ENOTDIR, errno.EISDIR, errno.EEXIST):
         return UserError(f"a file stands where a folder is needed (or the reverse) while {what}")
     return SeamountError(f"{error.strerror or error} while {what}")

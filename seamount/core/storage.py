@@ -58,6 +58,15 @@ def is_folder(url: str) -> bool:
     return bool(fs.isdir(path))
 
 
+def is_inside(url: str, folder: str) -> bool:
+    """Whether `url` is `folder` or lies below it."""
+    return f"{_plain(url)}/".startswith(f"{_plain(folder)}/")
+
+
+def _plain(url: str) -> str:
+    return str(local_path(url).resolve()) if is_local(url) else url.rstrip("/")
+
+
 def size_bytes(url: str) -> int:
     """Size of a file."""
     fs, path = filesystem(url)

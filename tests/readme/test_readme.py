@@ -64,6 +64,11 @@ def test_python_example_runs(place: tuple[Path, dict[str, str]]) -> None:
     assert "runs/small/export/model.onnx" in printed.splitlines()[-1]
 
 
+def test_nothing_is_left_to_fill_in() -> None:
+    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        assert "@@" not in page.read_text(), page
+
+
 def test_every_named_path_exists() -> None:
     text = (ROOT / "README.md").read_text()
     links = re.findall(r"\]\(([^)h][^)]*)\)", text)
