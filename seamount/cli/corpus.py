@@ -29,7 +29,7 @@ def build(
     catalog: Annotated[str | None, typer.Option(help="Catalog: a name or a YAML file.")] = None,
     workers: Annotated[int, typer.Option(min=0, help="Processes; 0 or 1: this one.")] = 0,
     scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the shuffle and the split.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the shuffle and the split, from 0 on.")] = 0,
     val_share: Annotated[float, typer.Option(help="Share of bytes held out as val.")] = 0.01,
     test_share: Annotated[float, typer.Option(help="Share of bytes held out as test.")] = 0.02,
     shard_bytes: Annotated[int, typer.Option(help="Text in a train shard, bytes.")] = 32 << 20,
@@ -92,18 +92,20 @@ def _build(request: Any, json_file: str | None) -> None:
         return
     read = "reused, 0 shards read" if reference.reused else f"{reference.shards_read} inputs read"
     typer.echo(f"{reference.url}: {_amount(result)}, {read}")
-    _print_ledger(result["ledger"])
+    _print_ledger(result["ledger"], reference.url)
     for name, part in result["splits"].items():
         typer.echo(f"  {name:<6} {_amount(part)}")
     _print_components(result["components"], result["bytes"])
 
 
-def _print_ledger(total: dict[str, Any]) -> None:
+def _print_ledger(total: dict[str, Any], url: str) -> None:
+    from seamount.corpora.text.publish import quarantined_by_reason
+
     typer.echo(f"  read   {_amount(total['in'])}")
     rows = [
         *(("dropped", reason, part) for reason, part in total["dropped"].items()),
         *(("copies", kind, part) for kind, part in total["duplicates"].items()),
-        ("quarantined", "", total["quarantined"]),
+        *(("quarantined", why, vars(part)) for why, part in quarantined_by_reason(url).items()),
     ]
     for what, why, part in rows:
         if part["documents"]:

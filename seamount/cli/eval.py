@@ -62,7 +62,9 @@ def bpb(
 
 @app.command(cls=JsonCommand)
 def compare(
-    first: Annotated[str, typer.Argument(help="Result file of `eval bpb --json`.")],
+    first: Annotated[
+        str, typer.Argument(help="Result file of `eval bpb --json` or `export --json`.")
+    ],
     second: Annotated[str, typer.Argument(help="Another one, on the same documents.")],
     json_file: JsonOption = None,
 ) -> None:
@@ -70,11 +72,10 @@ def compare(
 
     Example: seamount eval compare before.json after.json
     """
-    from seamount.core import storage
-    from seamount.evaluation.bpb import BpbResult
     from seamount.evaluation.comparison import compare as difference
+    from seamount.evaluation.comparison import read_result
 
-    found = difference(*(BpbResult.from_dict(storage.read_json(path)) for path in (first, second)))
+    found = difference(read_result(first), read_result(second))
     if emit(found, json_file):
         return
     for warning in found["warnings"]:
@@ -83,10 +84,17 @@ def compare(
 
 
 def _scorer(model: str, given: HeldOut, options: tuple[Any, ...]) -> Scorer:
+    from seamount.core import storage
+    from seamount.core.errors import UserError
     from seamount.evaluation import baselines
 
     if model in baselines.NAMES:
         return baselines.scorer(model, given.train)
+    if not storage.exists(model):
+        raise UserError(
+            f"no model at {model!r} and no baseline of that name: check the path, or use one of "
+            f"{', '.join(baselines.NAMES)}"
+        )
     from seamount.inference.loading import load_model
     from seamount.inference.score import ModelScorer
 
@@ -113,6 +121,11 @@ def _show(result: BpbResult) -> None:
     if result.without_generated:
         rows.append(("without generated", f"{result.without_generated.weighted:.4f}", "", "", ""))
     _table(("component", "bits per byte", "95 % interval", "bytes", "weight"), rows)
+    if low is not None and head.single_document_share:
+        typer.echo(
+            f"interval: {head.single_document_share:.0%} of the weight rests on components of a "
+            "single document, whose spread it does not hold"
+        )
     typer.echo(f"weights: {result.weights['source']}{_renormalised(result.weights)}")
 
 

@@ -30,10 +30,13 @@ def generate(
 
     Example: seamount generate --model runs/first/model "def main" --greedy
     """
+    from seamount.inference.generate import check
     from seamount.inference.generate import generate as continue_prompt
     from seamount.inference.loading import load_model
 
     loaded = load_model(model)
+    chosen = 0.0 if greedy else temperature
+    check(loaded, prompt, max_new_tokens, chosen, seed)  # before anything is shown
     streams = json_file != "-"
     if streams:
         typer.echo(prompt, nl=False)
@@ -41,7 +44,7 @@ def generate(
         loaded,
         prompt,
         max_new_tokens,
-        0.0 if greedy else temperature,
+        chosen,
         seed,
         on_text=(lambda piece: typer.echo(piece, nl=False)) if streams else None,
     )

@@ -59,8 +59,11 @@ def tree(path: str) -> dict[str, Any]:
     """The artefact at `path` (a folder or a file in it) and, below it, all it was made from.
 
     Each node has kind, path, digest, state ("ok", "changed" where the input on disk now has
-    another digest than the one recorded, "missing") and inputs.
+    another digest than the one recorded, "missing") and inputs. Raises UserError
+    where nothing stands at `path`.
     """
+    if not storage.exists(path):
+        raise UserError(f"nothing stands at {path!r}: check the path")
     folder = path if storage.is_folder(path) else str(PurePosixPath(path).parent)
     return _node(folder, None, ())
 

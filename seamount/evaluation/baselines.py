@@ -170,7 +170,8 @@ def scorer(name: str, train: Callable[[], Iterable[Document]] | None = None) -> 
         return WholeScorer(codecs[name.removesuffix("_whole")])
     if name == "unigram" and train is not None:
         return UnigramScorer.fit(train())
-    raise UserError(f"unknown baseline {name!r} (or no train split for it): known are {NAMES}")
+    known = ", ".join(NAMES)
+    raise UserError(f"unknown baseline {name!r} (or no train split for it): known are {known}")
 
 
 def baselines(

@@ -46,7 +46,8 @@ class ComponentBpb:
 class Headline:
     """The three summaries: weighted, plain mean of components, all bytes pooled.
 
-    Intervals are None where no component has two documents.
+    Intervals are None where no component has two documents. `single_document_share` is the share
+    of the weight on components of one document, which add nothing to the weighted interval.
     """
 
     weighted: float
@@ -55,6 +56,7 @@ class Headline:
     weighted_interval: tuple[float, float] | None
     all_interval: tuple[float, float] | None
     components: list[str]
+    single_document_share: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -247,7 +249,12 @@ def _headline(
         weighted_interval=None if certain else bootstrap.interval(weighted_R),
         all_interval=None if certain else bootstrap.interval(all_R),
         components=names,
+        single_document_share=math.fsum(raw[n] for n in names if _is_single(full[n])) / total,
     )
+
+
+def _is_single(rows: list[DocumentScore]) -> bool:
+    return sum(r.size_bytes > 0 for r in rows) == 1
 
 
 def _draws_of(totals_RC: Any, otherwise: float) -> Any:

@@ -5,23 +5,19 @@ All work happens in a folder beside the target; the target appears whole, or not
 
 from __future__ import annotations
 
-import os
-import shutil
+import math
 import time
-import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from seamount.core import lineage, storage
-from seamount.core.errors import UserError, explain_os_error
+from seamount.core.errors import UserError
 from seamount.core.records import Document
 from seamount.core.registry import model_family, unknown
 from seamount.corpora.text.tokenizer import copy_tokenizer
 from seamount.evaluation.bpb import BpbResult, Weights, bpb
-from seamount.export import gate, onnx, parity
+from seamount.export import gate, onnx, parity, target
 from seamount.export.quantize.int8 import quantise_module
 from seamount.inference.loading import Loaded, load_model, torch_forward
 from seamount.inference.score import ModelScorer
@@ -102,7 +98,8 @@ def export_model(request: ExportRequest, before: BpbResult | None = None) -> Exp
             f"{request.model} is opened by {loaded.kind}, which this exporter cannot trace "
             f"({loaded.note or 'already exported'}): give a model of a known family"
         )
-    with _published(request.out) as folder:
+    target.refuse_foreign(request.out, loaded.path, request.data)
+    with target.published(request.out) as folder:
         twin, sizes = _write_files(loaded, request, folder)
         exported = load_model(storage.join(folder, FILE_NAME), request.threads)
         proof = parity.compare(
@@ -133,6 +130,11 @@ def _check(request: ExportRequest) -> None:
         raise unknown("quantisation (or one not built yet)", request.quantize, list(SCHEMES))
     if request.max_bpb_delta is not None and request.documents is None:
         raise UserError("--max-bpb-delta needs documents to measure it on: give --data")
+    for bound in (request.max_bpb_delta, request.max_component_bpb_delta):
+        if bound is not None and not 0 <= bound < math.inf:
+            raise UserError(
+                f"--max-bpb-delta is {bound}: give the bits per byte it may lose, 0 or more"
+            )
     storage.local_path(request.out)
 
 
@@ -215,28 +217,3 @@ def _write_lineage(
     inputs = {"model": {"path": request.model, "digest": loaded.digest}}
     record = lineage.Lineage("export", exported.digest, inputs, parameters, request.run_id)
     lineage.write(folder, record)
-
-
-@contextmanager
-def _published(out: str) -> Iterator[str]:
-    """A folder to work in that becomes `out` at the end; an earlier export there is replaced."""
-    target = storage.local_path(out).absolute()
-    if target.exists() and any(target.iterdir()) and not (target / lineage.FILE_NAME).exists():
-        raise UserError(f"{out} exists and is not an export: choose another --out")
-    work = target.parent / f".{target.name}.partial-{uuid.uuid4().hex[:12]}"
-    try:
-        work.mkdir(parents=True)
-        yield str(work)
-        _swap(work, target)
-    except OSError as error:
-        raise explain_os_error(error, f"writing {out}") from error
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-
-
-def _swap(work: Path, target: Path) -> None:
-    old = work.with_name(work.name.replace("partial", "old"))
-    if target.exists():
-        os.replace(target, old)
-    os.replace(work, target)
-    shutil.rmtree(old, ignore_errors=True)

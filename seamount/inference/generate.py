@@ -51,13 +51,7 @@ def generate(
     new text piece by piece, whole characters only. `stop_at_end` ends where the model ends the
     document. Raises UserError for a prompt that does not fit the context.
     """
-    _check(max_new_tokens, temperature)
-    prompt_ids = loaded.tokenizer.encode_prompt(prompt)
-    if not 0 < len(prompt_ids) <= loaded.context_length:
-        raise UserError(
-            f"the prompt has {len(prompt_ids)} tokens, but the model takes 1 to "
-            f"{loaded.context_length}: change the prompt"
-        )
+    prompt_ids = check(loaded, prompt, max_new_tokens, temperature, seed)
     before = len(loaded.tokenizer.decode(prompt_ids))
     ids: list[int] = []
     shown = 0
@@ -77,11 +71,27 @@ def generate(
     return Generation(prompt, prompt_ids, ids, text, finish_reason, temperature, seed)
 
 
-def _check(max_new_tokens: int, temperature: float) -> None:
+def check(
+    loaded: Loaded, prompt: str, max_new_tokens: int, temperature: float, seed: int
+) -> list[int]:
+    """The ids of `prompt`; raises UserError for any value `generate` cannot work with."""
+    _check_values(max_new_tokens, temperature, seed)
+    prompt_ids = loaded.tokenizer.encode_prompt(prompt)
+    if not 0 < len(prompt_ids) <= loaded.context_length:
+        raise UserError(
+            f"the prompt has {len(prompt_ids)} tokens, but the model takes 1 to "
+            f"{loaded.context_length}: change the prompt"
+        )
+    return prompt_ids
+
+
+def _check_values(max_new_tokens: int, temperature: float, seed: int) -> None:
     if max_new_tokens < 1:
         raise UserError(f"--max-new-tokens is {max_new_tokens}: ask for at least 1")
     if not 0 <= temperature < float("inf"):
         raise UserError(f"--temperature is {temperature}: use 0 (greedy) or a positive number")
+    if seed < 0:
+        raise UserError(f"--seed is {seed}: use 0 or a positive whole number")
 
 
 def _tokens(

@@ -43,6 +43,10 @@ class ModelScorer:
     batch_tokens: int = BATCH_TOKENS
 
     def __post_init__(self) -> None:
+        if self.context_length is not None and self.context_length < 2:
+            raise UserError(f"--context is {self.context_length}: use at least 2 tokens")
+        if self.batch_tokens < 1:
+            raise UserError(f"--batch-tokens is {self.batch_tokens}: use at least 1")
         windows.check(self.context, self.protocol_name, self.stride)
         if self.context > self.loaded.context_length:
             raise UserError(
@@ -53,7 +57,8 @@ class ModelScorer:
     @property
     def context(self) -> int:
         """Input tokens of a full window."""
-        return self.context_length or self.loaded.context_length
+        given = self.context_length
+        return self.loaded.context_length if given is None else given
 
     @property
     def prefix_id(self) -> int:

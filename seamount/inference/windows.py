@@ -54,8 +54,13 @@ def check(context_length: int, protocol: str, stride: int | None) -> None:
         raise unknown("protocol", protocol, list(PROTOCOLS))
     if context_length < 1:
         raise UserError(f"a context of {context_length} tokens holds nothing: use at least 1")
+    if stride is not None and protocol != "sliding":
+        raise UserError(f"--stride {stride} is for --protocol sliding: leave it out or use that")
     if stride is not None and not 1 <= stride <= context_length:
-        raise UserError(f"stride {stride} is not between 1 and the context {context_length}")
+        raise UserError(
+            f"stride {stride} is not between 1 and the context {context_length}: choose one that "
+            "is, or leave it out for half the context"
+        )
 
 
 def _sliding(tokens: int, context_length: int, step: int) -> Iterator[Window]:

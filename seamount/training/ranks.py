@@ -86,7 +86,9 @@ def _code(error: BaseException) -> int:
 
 def _stop_early(number: int, _frame: Any) -> None:
     """A request to stop that comes before the rank function listens for itself."""
-    raise Preempted("stopped by request before the first step; the same command begins again")
+    raise Preempted(
+        "stopped by request before its first step; the same command goes on from where it was"
+    )
 
 
 def _report(channel: Channel, rank: int, error: BaseException) -> None:

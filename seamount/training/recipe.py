@@ -14,6 +14,7 @@ from typing import Any, Literal
 from seamount.core import settings
 from seamount.core.errors import UserError
 from seamount.core.registry import model_family
+from seamount.training.recipe_check import check
 from seamount.training.typed import build, check_keys
 
 
@@ -165,7 +166,7 @@ def recipe_from_dict(content: Mapping[str, Any]) -> Recipe:
         own = {k: v for k, v in model.items() if k in ("family", "preset")}
         content["model"] = own | {"overrides": _model_overrides(model)}
     recipe = build(Recipe, content)
-    _check(recipe)
+    check(recipe)
     return recipe
 
 
@@ -178,19 +179,19 @@ def recipe_to_dict(recipe: Recipe) -> dict[str, Any]:
 
 
 def _read_file(path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
-    import yaml
+    from seamount.corpora.text import yaml_file
 
     if path in above:
         raise UserError(f"recipe {path} includes itself: remove one include")
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"recipe {path} is not valid YAML: {error}") from error
+    content = yaml_file.read(str(path), f"recipe {path}")
     if not isinstance(content, dict):
         raise UserError(f"recipe {path} holds {type(content).__name__}, not keys with values")
     includes = content.pop("include", [])
     merged: dict[str, Any] = {}
-    for name in [includes] if isinstance(includes, str) else includes:
+    names = [includes] if isinstance(includes, str) else includes
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise UserError(f"include of recipe {path} is {includes!r}: give a path or a list of them")
+    for name in names:
         beside = path.parent / name
         found = beside if beside.is_file() else settings.find_declaration("recipes", name)
         merged = _merge(merged, _read_file(found, (*above, path)))
@@ -206,15 +207,12 @@ def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
 
 
 def _apply(content: dict[str, Any], override: str) -> None:
-    import yaml
+    from seamount.corpora.text import yaml_file
 
     key, equals, text = override.partition("=")
     if not equals or not key:
         raise UserError(f"override {override!r} is not of the form key=value, like steps=100")
-    try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise UserError(f"the value of override {override!r} is not valid YAML") from error
+    value = yaml_file.parse(text, f"the value of override {override!r}")
     *folders, last = key.split(".")
     for folder in folders:
         content = content.setdefault(folder, {})
@@ -228,46 +226,3 @@ def _model_overrides(model: Mapping[str, Any]) -> dict[str, Any]:
     config_type = type(next(iter(model_family(family).presets.PRESETS.values())))
     given = {k: v for k, v in model.items() if k not in ("family", "preset")}
     return check_keys(config_type, given, "model", also=("family", "preset"))
-
-
-def _check(recipe: Recipe) -> None:
-    config = recipe.model.config
-    for key, value, least in (
-        ("steps", recipe.steps, 1),
-        ("data.sequence_length", recipe.data.sequence_length, 1),
-        ("data.batch_size", recipe.data.batch_size, 1),
-        ("parallel.tensor", recipe.parallel.tensor, 1),
-        ("checkpoint.keep", recipe.checkpoint.keep, 1),
-        ("checkpoint.every_steps", recipe.checkpoint.every_steps, 0),
-        ("validation.sequences", recipe.validation.sequences, 1),
-        ("tracking.every_steps", recipe.tracking.every_steps, 1),
-        ("schedule.warmup_steps", recipe.schedule.warmup_steps, 0),
-        ("optimizer.newton_schulz_steps", recipe.optimizer.newton_schulz_steps, 1),
-        ("optimizer.clip_norm", recipe.optimizer.clip_norm, 0),
-    ):
-        if value < least:
-            raise UserError(f"{key} is {value}: it must be at least {least}")
-    if not 0 < recipe.schedule.decay_fraction <= 1:
-        raise UserError(
-            f"schedule.decay_fraction is {recipe.schedule.decay_fraction}: it must lie in (0, 1]"
-        )
-    if recipe.data.sequence_length > config.context_length:
-        raise UserError(
-            f"data.sequence_length {recipe.data.sequence_length} is above model.context_length "
-            f"{config.context_length}: lower the first or raise the second"
-        )
-    if (recipe.data.tokens is None) != (recipe.data.tokenizer is None):
-        raise UserError("data.tokens and data.tokenizer belong together: give both or neither")
-    _check_tensor(recipe, config)
-
-
-def _check_tensor(recipe: Recipe, config: Any) -> None:
-    degree = recipe.parallel.tensor
-    if degree == 1:
-        return
-    for name in model_family(recipe.model.family).plan.TENSOR_DIVIDES:
-        if getattr(config, name) % degree:
-            raise UserError(
-                f"parallel.tensor {degree} does not divide model.{name} {getattr(config, name)}: "
-                "change one of them"
-            )

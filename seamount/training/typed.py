@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import types
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
@@ -66,8 +67,10 @@ def _choice(choices: tuple[Any, ...], value: Any, at: str) -> Any:
 def _scalar(wanted: type, value: Any, at: str) -> Any:
     if wanted is float:
         number = _number(value)
-        if number is not None:
+        if number is not None and math.isfinite(number):
             return number
+        if number is not None:
+            raise UserError(f"{at} is {value!r}: it must be a finite number")
     elif isinstance(value, wanted) and not (wanted is int and isinstance(value, bool)):
         return value
     raise UserError(f"{at} is {value!r}: it must be {_WORDS[wanted]}")
@@ -84,5 +87,5 @@ def _number(value: Any) -> float | None:
         return None
     try:
         return float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None

@@ -104,7 +104,7 @@ def test_lineage_draws_the_tree(capsys, tmp_path):
         (("generate", "--model", "/nope", "x"), "no model at"),
         (("export", "MODEL", "--out", "OUT", "--format", "torchscript"), "'torchscript'"),
         (("export", "MODEL", "--out", "OUT", "--max-bpb-delta", "1"), "give --data"),
-        (("lineage", "/nope/x"), "no lineage.json"),
+        (("lineage", "/nope/x"), "nothing stands at"),
     ],
 )
 def test_mistakes_are_one_sentence_and_exit_2(capsys, arguments, message, text, model, tmp_path):

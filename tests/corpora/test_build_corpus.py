@@ -238,7 +238,7 @@ def test_a_broken_file_stops_the_build_or_is_counted(source: Path, tmp_path: Pat
     shutil.copytree(source, mine)
     whole = (mine / "02.jsonl.zst").read_bytes()
     (mine / "02.jsonl.zst").write_bytes(whole[:-5])
-    with pytest.raises(CorruptData, match=r"02.jsonl.zst is cut short.*--allow-broken"):
+    with pytest.raises(CorruptData, match=r"02.jsonl.zst is cut short"):
         build(mine, tmp_path / "c")
     assert [p.name for p in (tmp_path / "c").iterdir()] == [".work"]
     build(mine, tmp_path / "c", allow_broken=True)

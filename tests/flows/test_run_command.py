@@ -75,7 +75,11 @@ def test_text_to_model_and_again(
     assert Path(result["export"]["path"]).suffix == ".onnx"
     page = (out / "report.html").read_text()
     assert "<svg" in page and "http://" not in page.replace("http://www.w3.org", "")
-    for text in ("weighted by pile, scaled to the components present: 2, ", "zstd -19, whole", "next:"):
+    for text in (
+        "weighted by pile, scaled to the components present: 2, ",
+        "zstd -19, whole",
+        "next:",
+    ):
         assert text in first.stdout
     stations = ("sources:", "corpus:", "tokenizer:", "tokens:", "training:", "export:", "report:")
     assert all(f"  {name}" in first.stderr for name in stations), first.stderr

@@ -127,10 +127,7 @@ def _mix_and_split(
         table = pq.read_table(stream)
     documents = placing.Documents(table, rules)
     if not documents.kept:
-        raise UserError(
-            "no document is left after filters and deduplication: look at the filters of the "
-            "catalog, or give more text"
-        )
+        raise UserError(_nothing_left(cleaned))
     plan = placing.place(documents, rules)
     rows = _ledger_rows(cleaned, table, plan.reasons)
     _write(plan.documents, storage.join(where, DOCUMENTS))
@@ -145,6 +142,28 @@ def _mix_and_split(
         "ledger": [ledger.row_to_dict(row) for row in rows],
         "splits": {s: plan.splits.count(s) for s in split.SPLITS},
     }
+
+
+def _nothing_left(cleaned: list[str]) -> str:
+    """The sentence for a build without documents; with none left, none can be a copy of another."""
+    rows = [ledger.row_from_dict(r) for f in cleaned for r in stage.result_of(f)["rows"]]
+    total = ledger.total(rows)
+    damaged = [f"; {row.error}" for row in rows if row.error][:1]
+    if not total.read.documents:
+        return "".join(
+            [
+                f"no document is left: 0 records were read from {len(rows)} input(s): "
+                "give sources that hold some",
+                *damaged,
+            ]
+        )
+    parts = [f"{t.documents} dropped ({why})" for why, t in sorted(total.dropped.items())]
+    parts += [f"{total.quarantined.documents} quarantined"] * bool(total.quarantined.documents)
+    return (
+        f"no document is left after filters and deduplication: {total.read.documents} records "
+        f"read, {', '.join(parts)}{''.join(damaged)}: look at the filters of the catalog, or give "
+        "more text"
+    )
 
 
 def _ledger_rows(cleaned: list[str], table: pa.Table, reasons: list[str]) -> list[ledger.Row]:

@@ -122,6 +122,8 @@ def _check(request: CorpusRequest) -> None:
         size = getattr(request, name)
         if size is not None and size < 1:
             raise UserError(f"{name} is {size}: give a number of bytes above 0")
+    if request.seed < 0:
+        raise UserError(f"seed is {request.seed}: give a whole number from 0 on")
     if request.dedupe not in ("near", "exact", "none"):
         raise UserError(f"dedupe is {request.dedupe!r}: one of near, exact, none")
 

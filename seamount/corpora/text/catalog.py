@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from seamount.core import registry, settings
 from seamount.core.errors import UserError
+from seamount.corpora.text import yaml_file
 
 READERS = "seamount.corpora.text.readers"
 FILTERS = "seamount.corpora.text.filters"
@@ -107,10 +106,7 @@ def load_catalog(name_or_path: str) -> Catalog:
     """The catalog in a YAML file, or the one a short name has in datasets/ (such as `pile`)."""
     path = settings.find_declaration("datasets", name_or_path, "catalog.yaml")
     try:
-        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-        return Catalog.model_validate(content)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from error
+        return Catalog.model_validate(yaml_file.read(str(path), f"catalog {path}"))
     except ValidationError as error:
         raise UserError(f"{path}: {_first_problem(error)}") from error
 

@@ -68,7 +68,7 @@ class _Cleaner:
             dropped = stack.enter_context(
                 dropped_writer(storage.join(folder, DROPPED), self.rules.keep_dropped)
             )
-            rows = [self._input(one, kept, dropped) for one in batch.inputs]
+            rows = [self._input(one, batch.total == 1, kept, dropped) for one in batch.inputs]
         self.index.write(storage.join(folder, INDEX))
         return {
             "documents": len(self.index.id),
@@ -77,7 +77,7 @@ class _Cleaner:
             "quarantined": self.quarantined,
         }
 
-    def _input(self, one: inputs.Input, kept: Any, dropped: Any) -> ledger.Row:
+    def _input(self, one: inputs.Input, alone: bool, kept: Any, dropped: Any) -> ledger.Row:
         row = ledger.Row(one.name)
         digest = hashlib.sha256()
         try:
@@ -88,10 +88,7 @@ class _Cleaner:
                     self._document(record, row, kept, dropped)
         except CorruptData as error:
             if not self.rules.allow_broken:
-                raise CorruptData(
-                    f"{error} (or build with --allow-broken, which keeps the "
-                    f"{row.read.documents} records before the damage)"
-                ) from error
+                raise _with_advice(error, row, alone) from None
             row.error = str(error)
         row.sha256 = digest.hexdigest() if one.reader == inputs.JSONL_ZST else ""
         row.sha256 = row.sha256 or inputs.content_digest(one)
@@ -151,6 +148,15 @@ class _Cleaner:
         index.digest.append(xxhash.xxh3_128_digest(data))
         index.size_bytes.append(len(data))
         index.signature.append(self.signer.sign(data).tobytes() if self.signer else b"")
+
+
+def _with_advice(error: CorruptData, row: ledger.Row, alone: bool) -> CorruptData:
+    """`error` with what --allow-broken would do, unless the build would then hold nothing."""
+    good = row.read.documents - row.quarantined.documents
+    if not good and alone:
+        return error
+    effect = f"keeps the {good} records before the damage" if good else "leaves this file out"
+    return type(error)(f"{error} (or build with --allow-broken, which {effect})")
 
 
 def _signer() -> Any:

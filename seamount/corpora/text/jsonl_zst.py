@@ -7,7 +7,10 @@ One policy for each kind of damage:
 - container damage (cut short, checksum, not zstd, a line beyond 1 GiB): CorruptData after the good
   records;
 - lone surrogates become U+FFFD; `\\u0000` inside the text is delivered (the build removes it);
-- `meta` missing or not an object: the document belongs to the set `unknown`;
+- `meta` missing or not an object: the document belongs to the set `unknown`, and so it does where
+  `meta.pile_set_name` is no text, is empty, is longer than 200 characters or holds a control
+  character or a line separator (they would break names of metrics and tables); any other name
+  stands as it is;
 - a byte-order mark at the start, CRLF line ends, blank lines and a missing last line end are fine.
 """
 
@@ -30,6 +33,7 @@ SUFFIX = ".jsonl.zst"
 UNKNOWN = "unknown"
 _BLOCK_BYTES = 1 << 20
 _MAX_LINE_BYTES = 1 << 30
+_MAX_COMPONENT_LENGTH = 200
 _BLANK = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
 
@@ -48,7 +52,16 @@ def list_inputs(url: str) -> list[str]:
     found = storage.list_files(url, (SUFFIX,))
     if not found:
         raise UserError(f"no *{SUFFIX} file below {url!r}: give a file or a folder that holds some")
+    for one in found:
+        _refuse_undecodable(one)
     return found
+
+
+def _refuse_undecodable(url: str) -> None:
+    """A file name that is no UTF-8 can stand neither in a manifest nor in a document's id."""
+    if any("\ud800" <= character <= "\udfff" for character in url):
+        shown = url.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+        raise UserError(f"the file name {shown} is not valid UTF-8: rename the file")
 
 
 def stem(url: str) -> str:
@@ -204,12 +217,18 @@ def _without_surrogates(value: Any) -> Any:
     return value
 
 
+def _component(name: Any) -> str:
+    if not isinstance(name, str) or not 0 < len(name) <= _MAX_COMPONENT_LENGTH:
+        return UNKNOWN
+    return UNKNOWN if re.search("[\x00-\x1f\x7f-\x9f\u2028\u2029]", name) else name
+
+
 def _document(text: str, meta: Any, line: int, url: str, name: str) -> Document:
     rest = dict(meta) if isinstance(meta, dict) else {} if meta is None else {"value": meta}
     component, own_id = rest.pop("pile_set_name", None), rest.pop("id", None)
     return Document(
         text=text,
-        component=component if isinstance(component, str) and component else UNKNOWN,
+        component=_component(component),
         id=own_id if isinstance(own_id, str) and own_id else f"{name}:{line}",
         source=f"{url}:{line}",
         meta=rest,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -190,6 +191,16 @@ def _publish_quarantine(out: str, cleaned: Sequence[stage.Done]) -> None:
         part = storage.join(out, stage.WORK, "publish", QUARANTINE)
         storage.write_json(part, found)
         storage.move(part, storage.join(out, QUARANTINE))
+
+
+def quarantined_by_reason(out: str) -> dict[str, ledger.Tally]:
+    """How many records of a corpus are quarantined for which reason, whatever their positions."""
+    found: dict[str, ledger.Tally] = {}
+    url = storage.join(out, QUARANTINE)
+    for record in storage.read_json(url) if storage.exists(url) else []:
+        reason = re.sub(r" at (byte|character) \d+( of the line)?", "", record["reason"])
+        found.setdefault(reason, ledger.Tally()).add(record["bytes"])
+    return dict(sorted(found.items()))
 
 
 def _lineage(sources: tuple[str, ...], content: dict[str, Any]) -> lineage.Lineage:

@@ -52,10 +52,11 @@ class Rules:
 
 @dataclass(frozen=True)
 class Batch:
-    """Inputs that one call of `clean` and one of `scatter` handle."""
+    """Inputs that one call of `clean` and one of `scatter` handle, of `total` in the build."""
 
     key: str
     inputs: tuple[Input, ...]
+    total: int
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def batches(inputs: Sequence[Input], rules: Rules) -> list[Batch]:
             room = aim
         groups[-1].append(one)
         room -= one.size_bytes
-    return [Batch(_key(rules, group), tuple(group)) for group in groups]
+    return [Batch(_key(rules, group), tuple(group), len(inputs)) for group in groups]
 
 
 def _key(rules: Rules, inputs: list[Input]) -> str:

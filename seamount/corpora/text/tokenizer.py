@@ -55,7 +55,12 @@ class Tokenizer:
         return self.encode_batch([text])[0]
 
     def encode_prompt(self, text: str) -> list[int]:
-        """Token ids of a prompt, opened as the tokenizer's own rule opens one (BOS or nothing)."""
+        """Token ids of a prompt, opened as the tokenizer's own rule opens one (BOS or nothing).
+
+        Raises UserError for a text that UTF-8 cannot spell (argument bytes that were not UTF-8).
+        """
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            raise UserError(f"the prompt {text!r} is not UTF-8 text: give it in UTF-8")
         ids = list(self.backend.encode(text, add_special_tokens=True).ids)
         return ids or ([] if self.prefix_id is None else [self.prefix_id])
 

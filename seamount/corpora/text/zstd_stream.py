@@ -28,6 +28,12 @@ _MAGIC = {
 }
 
 
+class WrongFormat(CorruptData):
+    """The file is of another format than its name says: the wrong file was given; exit code 2."""
+
+    exit_code = 2
+
+
 def decompressed(
     stream: IO[bytes], url: str, on_bytes: Callable[[bytes], None] | None = None
 ) -> Iterator[bytes]:
@@ -95,7 +101,7 @@ class _Frames:
     def _refuse_other_formats(self, head: bytes) -> None:
         for magic, name in _MAGIC.items():
             if head.startswith(magic):
-                raise CorruptData(
+                raise WrongFormat(
                     f"{self.url} is {name}, not zstd, whatever its name says: "
                     "recompress it with zstd"
                 )
