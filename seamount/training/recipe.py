@@ -179,7 +179,7 @@ def recipe_to_dict(recipe: Recipe) -> dict[str, Any]:
 
 
 def _read_file(path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
-    from seamount.corpora.text import yaml_file
+    from seamount.core import yaml_file
 
     if path in above:
         raise UserError(f"recipe {path} includes itself: remove one include")
@@ -207,7 +207,7 @@ def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
 
 
 def _apply(content: dict[str, Any], override: str) -> None:
-    from seamount.corpora.text import yaml_file
+    from seamount.core import yaml_file
 
     key, equals, text = override.partition("=")
     if not equals or not key:

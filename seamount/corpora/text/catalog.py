@@ -7,9 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from seamount.core import registry, settings
+from seamount.core import registry, settings, yaml_file
 from seamount.core.errors import UserError
-from seamount.corpora.text import yaml_file
 
 READERS = "seamount.corpora.text.readers"
 FILTERS = "seamount.corpora.text.filters"
