@@ -42,13 +42,13 @@ def test_failing_writer_keeps_the_old_content(tmp_path: Path) -> None:
     assert storage.read_bytes(target) == b"old"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small tmpfs needs root")
 def test_full_disk_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:
     mount = tmp_path / "small"
     mount.mkdir()
     done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", mount], check=False)
     if done.returncode != 0:
-        pytest.skip("this container may not mount a tmpfs")
+        say = pytest.fail if os.environ.get("CI") else pytest.skip
+        say("only root may mount the small disk that this test fills")
     try:
         with pytest.raises(DiskFull, match=r"no space left .* free some space"):
             storage.write_bytes(str(mount / "big"), os.urandom(1 << 20))

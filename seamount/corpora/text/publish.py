@@ -239,14 +239,10 @@ def _is_same(one: Input, before: dict[str, Any]) -> bool:
     return one.size_bytes == before["size_bytes"] and content_digest(one) == before["sha256"]
 
 
-def _plain(url: str) -> str:
-    return str(storage.local_path(url).resolve()) if storage.is_local(url) else url.rstrip("/")
-
-
 def refuse_foreign(out: str, sources: tuple[str, ...]) -> None:
     """Raise UserError where building into `out` would mix with, or eat, files of others."""
     for source in (s for s in sources if not is_catalog(s)):
-        if f"{_plain(out)}/".startswith(f"{_plain(source)}/"):
+        if storage.is_inside(out, source):
             raise UserError(
                 f"the output {out!r} is the source {source!r} or lies in it, so the next build "
                 "would read it: choose another output folder"
