@@ -11,7 +11,7 @@ from prefect.cache_policies import NO_CACHE
 
 from seamount.core import lineage, storage
 from seamount.evaluation.report import gather
-from seamount.evaluation.report import write_report as write_page
+from seamount.evaluation.report_page import write_report as write_page
 from seamount.inference.generate import generate
 from seamount.inference.loading import load_model
 from seamount.tracking.run import Run

@@ -1,7 +1,6 @@
-"""The report of a run: one self-contained HTML page with every figure, plot and command.
+"""What the report of a run tells: `gather` reads what the stations left in the run's folder.
 
-`gather` reads what the stations left in the run's folder, `write_report` draws it. A station that
-left nothing leaves out its section. All text is escaped; the page names no outside host.
+A station that left nothing leaves out its section. `report_page` draws it.
 """
 
 from __future__ import annotations
@@ -10,12 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from seamount import __version__
 from seamount.core import lineage, storage
-from seamount.evaluation import report_charts
-
-_TEMPLATE = "report.html.j2"
-_SAMPLE_CHARACTERS = 4000
 
 
 @dataclass(frozen=True)
@@ -72,43 +66,6 @@ def commands(out: str) -> list[tuple[str, str]]:
     ]
 
 
-def write_report(report: Report, path: str) -> str:
-    """Write the page to `path`, atomically; returns `path`."""
-    storage.write_bytes(path, render(report).encode())
-    return path
-
-
-def render(report: Report) -> str:
-    """The page as HTML text."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
-
-    environment = Environment(
-        loader=PackageLoader("seamount.evaluation", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        "count": lambda n: f"{n:,}",
-        "size": _size,
-        "bpb": lambda x: "" if x is None else f"{x:.4f}",
-        "delta": lambda x: "" if x is None else f"{x:+.5f}",
-        "percent": lambda x: f"{x:.1%}",
-        "short": lambda digest: str(digest)[:12],
-    }
-    charts = {name: Markup(svg) for name, svg in report_charts.draw(report).items()}
-    return environment.get_template(_TEMPLATE).render(
-        report=report,
-        charts=charts,
-        ledger=ledger_rows(report.manifest),
-        sample=_trimmed(report.sample),
-        version=__version__,
-        best=_beaten(report),
-    )
-
-
 def ledger_rows(manifest: Mapping[str, Any] | None) -> list[tuple[str, int, int]]:
     """(what became of them, documents, bytes): every input document of the corpus, by fate."""
     if not manifest or "ledger" not in manifest:
@@ -119,28 +76,6 @@ def ledger_rows(manifest: Mapping[str, Any] | None) -> list[tuple[str, int, int]
     rows += [(f"copy, {kind}", tally) for kind, tally in total["duplicates"].items()]
     rows.append(("quarantined", total["quarantined"]))
     return [(name, tally["documents"], tally["bytes"]) for name, tally in rows]
-
-
-def _beaten(report: Report) -> list[tuple[str, float, float]]:
-    """(baseline, its weighted figure, the model's lead over it; negative where it trails)."""
-    if not report.scores:
-        return []
-    own = report.scores["weighted"]
-    found = [(name, r["weighted"], r["weighted"] - own) for name, r in report.baselines.items()]
-    return sorted(found, key=lambda row: row[1])
-
-
-def _trimmed(sample: tuple[str, str] | None) -> tuple[str, str] | None:
-    return sample and (sample[0][:_SAMPLE_CHARACTERS], sample[1][:_SAMPLE_CHARACTERS])
-
-
-def _size(size_bytes: float) -> str:
-    amount, unit = float(size_bytes), "B"
-    for larger in ("kB", "MB", "GB", "TB"):
-        if amount < 1000:
-            break
-        amount, unit = amount / 1000, larger
-    return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.3g} {unit}"
 
 
 def _json(out: str, *parts: str) -> Any:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from seamount.core import charts
 from seamount.core.charts import Point
-
-if TYPE_CHECKING:
-    from seamount.evaluation.report import Report
+from seamount.evaluation.report import Report
 
 _UNIT = "bits per byte (less is better)"
 _SHOWN = ("zstd", "xz", "zstd_whole", "xz_whole")

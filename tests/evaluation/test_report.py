@@ -14,7 +14,8 @@ from seamount.core import charts
 from seamount.core.charts import Point
 from seamount.core.records import DocumentScore
 from seamount.evaluation.bpb import bpb
-from seamount.evaluation.report import Report, gather, ledger_rows, render, write_report
+from seamount.evaluation.report import Report, gather, ledger_rows
+from seamount.evaluation.report_page import render, write_report
 
 HOSTILE = '<script>alert("1")</script>&$\\frac{'
 SCORES = [DocumentScore(f"{c}{i}", c, 10 + i, 4, 9.0) for c in ("A", HOSTILE) for i in range(3)]
