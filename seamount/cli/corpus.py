@@ -8,9 +8,13 @@ from typing import Annotated, Any
 import typer
 
 from seamount.cli.json_output import JsonCommand, JsonOption, emit
+from seamount.cli.wording import column, counted, one_line
 from seamount.core.errors import SeamountError, UserError
 
+_REASON_LENGTH = 120
+
 app = typer.Typer(
+    add_completion=False,
     no_args_is_help=True,
     help="Build, check and describe text corpora.\n\n"
     "Example: seamount corpus build --source local --out runs/corpus",
@@ -74,7 +78,7 @@ def _show_plan(request: Any, json_file: str | None) -> None:
     found = [{"name": i.name, "size_bytes": i.size_bytes} for i in planned.inputs]
     if not emit({"inputs": found, "batches": len(planned.batches)}, json_file):
         for one in found:
-            typer.echo(f"{one['size_bytes']:>14,}  {one['name']}")
+            typer.echo(f"{one['size_bytes']:>14,}  {one_line(one['name'])}")
 
 
 def _build(request: Any, json_file: str | None) -> None:
@@ -90,7 +94,8 @@ def _build(request: Any, json_file: str | None) -> None:
     }
     if emit(result, json_file):
         return
-    read = "reused, 0 shards read" if reference.reused else f"{reference.shards_read} inputs read"
+    opened = counted(reference.shards_read, "input")
+    read = "reused, 0 shards read" if reference.reused else f"{opened} read"
     typer.echo(f"{reference.url}: {_amount(result)}, {read}")
     _print_ledger(result["ledger"], reference.url)
     for name, part in result["splits"].items():
@@ -109,17 +114,17 @@ def _print_ledger(total: dict[str, Any], url: str) -> None:
     ]
     for what, why, part in rows:
         if part["documents"]:
-            typer.echo(f"    {what} {why}: {_amount(part)}")
+            typer.echo(f"    {what} {one_line(why, _REASON_LENGTH)}: {_amount(part)}")
 
 
 def _amount(part: dict[str, Any]) -> str:
-    return f"{part['documents']:,} documents, {part['bytes']:,} bytes"
+    return f"{counted(part['documents'], 'document')}, {counted(part['bytes'], 'byte')}"
 
 
 def _print_components(components: dict[str, Any], total: int) -> None:
-    for name, part in components.items():
+    for name, part in zip(column(list(components)), components.values(), strict=True):
         share = part["bytes"] / max(1, total)
-        typer.echo(f"  {name:<22} {part['documents']:>8,} {part['bytes']:>14,} {share:>7.2%}")
+        typer.echo(f"  {name} {part['documents']:>8,} {part['bytes']:>14,} {share:>7.2%}")
 
 
 @app.command(cls=JsonCommand)
@@ -128,6 +133,8 @@ def check(
     json_file: JsonOption = None,
 ) -> None:
     """Read every record; exit 1 if a file is broken (quarantined lines alone are not a failure).
+
+    Exit 2 where nothing stands there, or something that does not even claim to be jsonl.zst.
 
     Example: seamount corpus check corpus/train corpus/val.jsonl.zst --json report.json
     """
@@ -143,17 +150,21 @@ def check(
             _print_checked(file)
     broken = [file for file in result["files"] if file["error"] is not None]
     if broken:
-        raise SeamountError(f"{len(broken)} of {len(result['files'])} files are broken")
+        verb = "is" if len(broken) == 1 else "are"
+        raise SeamountError(
+            f"{len(broken)} of {counted(len(result['files']), 'file')} {verb} broken"
+        )
 
 
 def _print_checked(file: dict[str, Any]) -> None:
     state = "broken" if file["error"] else "ok"
     bad = len(file["quarantined"])
-    typer.echo(f"{state:<6} {file['url']}: {file['documents']:,} documents, {bad} quarantined")
+    found = f"{counted(file['documents'], 'document')}, {bad} quarantined"
+    typer.echo(f"{state:<6} {one_line(file['url'])}: {found}")
     for record in file["quarantined"]:
-        typer.echo(f"         line {record['line']}: {record['reason']}")
+        typer.echo(f"         line {record['line']}: {one_line(record['reason'])}")
     if file["error"]:
-        typer.echo(f"         {file['error']}")
+        typer.echo(f"         {one_line(file['error'])}")
 
 
 @app.command(cls=JsonCommand)
@@ -192,13 +203,12 @@ def catalog(
         return
     typer.echo(f"{found.name}: {found.description}")
     weights = found.weights() or {}
-    typer.echo(
-        f"{'component':<22} {'weight':>7} {'epochs':>6} {'raw GiB':>8}  {'kind':<16} licence"
-    )
-    for component, part in found.components.items():
+    title, *names = column(["component", *found.components])
+    typer.echo(f"{title} {'weight':>7} {'epochs':>6} {'raw GiB':>8}  {'kind':<16} licence")
+    for shown, (component, part) in zip(names, found.components.items(), strict=True):
         raw = f"{part.raw_gib:.2f}" if part.raw_gib else ""
         licence = f"{part.licence}; {part.takedown}" if part.takedown else part.licence
         typer.echo(
-            f"{component:<22} {weights.get(component, 0):>7.2%} {part.epochs:>6g} {raw:>8}  "
+            f"{shown} {weights.get(component, 0):>7.2%} {part.epochs:>6g} {raw:>8}  "
             f"{part.kind:<16} {licence}"
         )

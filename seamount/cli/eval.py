@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from seamount.cli.json_output import JsonCommand, JsonOption, emit
+from seamount.cli.wording import NAME_CELLS, one_line
 
 if TYPE_CHECKING:
     from seamount.core.scoring import Scorer
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 _WIDTH = 120  # where no terminal tells its own
 
 app = typer.Typer(
+    add_completion=False,
     no_args_is_help=True,
     help="Score models in bits per byte.\n\nExample: seamount eval bpb zstd --data corpus",
 )
@@ -29,7 +32,9 @@ def bpb(
     ],
     data: Annotated[str, typer.Option(help="Corpus folder, or jsonl.zst file or folder (URL).")],
     split: Annotated[str, typer.Option(help="Split of a corpus folder.")] = "test",
-    protocol: Annotated[str, typer.Option(help="paper (disjoint windows) or sliding.")] = "paper",
+    protocol: Annotated[
+        str | None, typer.Option(help="paper (disjoint windows; the default) or sliding.")
+    ] = None,
     context: Annotated[
         int | None, typer.Option(help="Input tokens of a window (default: the model's).")
     ] = None,
@@ -39,7 +44,9 @@ def bpb(
     prefix_token: Annotated[
         str | None, typer.Option(help="Token before a document (default: BOS, else EOS).")
     ] = None,
-    batch_tokens: Annotated[int, typer.Option(help="Input tokens a batch.")] = 2048,
+    batch_tokens: Annotated[
+        int | None, typer.Option(help="Input tokens a batch (default: 2048).")
+    ] = None,
     json_file: JsonOption = None,
 ) -> None:
     """Bits per byte by component and weighted, each document alone, every token once.
@@ -51,10 +58,20 @@ def bpb(
     from seamount.evaluation.held_out import held_out
 
     given = held_out(data, split)
-    scorer = _scorer(model, given, (protocol, context, stride, prefix_token, batch_tokens))
+    options = {
+        "context_length": context,
+        "protocol_name": protocol,
+        "stride": stride,
+        "prefix_token": prefix_token,
+        "batch_tokens": batch_tokens,
+    }
+    scorer, warnings = _scorer(model, given, {k: v for k, v in options.items() if v is not None})
+    for warning in warnings:
+        typer.echo(f"warning: {warning}", err=True)
     with progress.bar(f"score {split}") as bar:
         scores = _counted(scorer.score(given.documents()), bar)
         result = aggregate(scores, given.weights, scorer.protocol, given.generated)
+    result = replace(result, warnings=warnings)
     emit(result.to_dict(), json_file)
     if json_file != "-":
         _show(result)
@@ -83,13 +100,23 @@ def compare(
     _table(("component", "first", "second", "difference"), found["rows"])
 
 
-def _scorer(model: str, given: HeldOut, options: tuple[Any, ...]) -> Scorer:
+_SPELLING = {"context_length": "--context", "protocol_name": "--protocol"}
+
+
+def _scorer(model: str, given: HeldOut, options: dict[str, Any]) -> tuple[Scorer, list[str]]:
+    """The scorer, and what a reader of its figures must know; `options` are those typed."""
     from seamount.core import storage
     from seamount.core.errors import UserError
     from seamount.evaluation import baselines
 
     if model in baselines.NAMES:
-        return baselines.scorer(model, given.train)
+        if options:
+            typed = [_SPELLING.get(k, f"--{k.replace('_', '-')}") for k in options]
+            raise UserError(
+                f"{', '.join(typed)} would change nothing: {model} has no windows of tokens; leave "
+                "it out, or score a model"
+            )
+        return baselines.scorer(model, given.train), []
     if not storage.exists(model):
         raise UserError(
             f"no model at {model!r} and no baseline of that name: check the path, or use one of "
@@ -98,8 +125,8 @@ def _scorer(model: str, given: HeldOut, options: tuple[Any, ...]) -> Scorer:
     from seamount.inference.loading import load_model
     from seamount.inference.score import ModelScorer
 
-    protocol, context, stride, prefix_token, batch_tokens = options
-    return ModelScorer(load_model(model), context, protocol, stride, prefix_token, batch_tokens)
+    scorer = ModelScorer(load_model(model), **options)
+    return scorer, scorer.warnings
 
 
 def _counted(scores: Any, bar: Any) -> Any:
@@ -138,7 +165,7 @@ def _renormalised(weights: dict[str, Any]) -> str:
         return ""
     return (
         f", scaled to the components present ({weights['present_share']:.0%} of the weight; "
-        f"missing: {', '.join(weights['missing'])})"
+        f"missing: {', '.join(one_line(name, NAME_CELLS) for name in weights['missing'])})"
     )
 
 
@@ -150,6 +177,8 @@ def _table(titles: tuple[str, ...], rows: list[Any]) -> None:
     for column in table.columns[1:]:
         column.justify = "right"
     for row in rows:
-        table.add_row(*(cell if isinstance(cell, str) else f"{cell:.4f}" for cell in row))
+        name, *cells = row
+        shown = (cell if isinstance(cell, str) else f"{cell:.4f}" for cell in cells)
+        table.add_row(one_line(name, NAME_CELLS), *shown)
     console = Console(markup=False, highlight=False)
     console.print(table, width=None if console.is_terminal else _WIDTH)

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from seamount.cli.json_output import JsonCommand, JsonOption, emit
+from seamount.cli.wording import NAME_CELLS, one_line
 
 if TYPE_CHECKING:
     from seamount.export.publish import ExportRef
 
-app = typer.Typer(help="Quantise and export a model behind a gate.")
+app = typer.Typer(add_completion=False, help="Quantise and export a model behind a gate.")
 
 DEFAULT_GATE = 0.02  # bits per byte
 
@@ -76,7 +77,7 @@ def _show(found: ExportRef) -> None:
     if found.bpb_delta is not None:
         worst = max(found.components, key=lambda name: found.components[name])
         typer.echo(
-            f"loss       {found.bpb_delta:+.4f} bits per byte, worst {worst} "
+            f"loss       {found.bpb_delta:+.4f} bits per byte, worst {one_line(worst, NAME_CELLS)} "
             f"{found.components[worst]:+.4f}"
         )
     typer.echo(f'next       seamount generate --model {found.folder} "..."')

@@ -9,7 +9,7 @@ import typer
 
 from seamount.cli.json_output import JsonCommand, JsonOption, emit
 
-app = typer.Typer(help="Continue a prompt with a model.")
+app = typer.Typer(add_completion=False, help="Continue a prompt with a model.")
 
 
 @app.command(cls=JsonCommand)

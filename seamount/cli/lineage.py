@@ -11,7 +11,7 @@ from seamount.cli.json_output import JsonCommand, JsonOption, emit
 if TYPE_CHECKING:
     from rich.tree import Tree
 
-app = typer.Typer(help="What an artefact was made from.")
+app = typer.Typer(add_completion=False, help="What an artefact was made from.")
 
 _WIDTH = 400  # long paths stay whole; a narrow terminal wraps them itself
 _STYLES = {"ok": "green", "changed": "yellow", "missing": "red"}

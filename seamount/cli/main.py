@@ -6,9 +6,10 @@ import importlib
 import logging
 import sys
 import traceback
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from seamount import __version__
+from seamount.cli.wording import one_line
 from seamount.core.errors import SeamountError, UserError
 from seamount.core.registry import unknown
 
@@ -56,7 +57,7 @@ def main(arguments: list[str] | None = None) -> None:
     except SeamountError as error:
         if verbose:
             traceback.print_exc()
-        print(f"seamount: {error}", file=sys.stderr)
+        print(f"seamount: {one_line(error)}", file=sys.stderr)
         raise SystemExit(error.exit_code) from error
     except BrokenPipeError:  # the reader of our output went away: nothing to tell it
         sys.stderr.close()
@@ -68,7 +69,7 @@ def main(arguments: list[str] | None = None) -> None:
 def _unexpected(error: Exception, verbose: bool) -> NoReturn:
     if verbose:
         traceback.print_exc()
-    text = " ".join(str(error).split()) or "no message"
+    text = one_line(" ".join(str(error).split())) or "no message"
     print(
         f"seamount: unexpected {type(error).__name__}: {text[:400]} (this is a fault of Seamount: "
         "please report it with what `seamount --verbose ...` shows)",
@@ -90,8 +91,33 @@ def _dispatch(arguments: list[str]) -> None:
         raise UserError(f"no option {noun!r} before the noun: see seamount --help")
     if noun not in NOUNS:
         raise unknown("noun", noun, list(NOUNS))
+    _run(noun, rest)
+
+
+def _run(noun: str, arguments: list[str]) -> None:
+    """Hand over to the noun's own command line; its mistakes come out as ours do."""
+    import typer
+
     app = importlib.import_module(f"seamount.cli.{NOUNS[noun][0]}").app
-    app(rest, prog_name=f"seamount {noun}")
+    usage_error: Any = typer.BadParameter.__base__
+    try:
+        code = app(arguments, prog_name=f"seamount {noun}", standalone_mode=False)
+    except usage_error as error:
+        if not arguments:  # not a mistake yet: show what there is
+            print(error.ctx.get_help(), end="")
+            raise SystemExit(2) from None
+        raise UserError(_usage_sentence(error)) from error
+    if isinstance(code, int) and code:
+        raise SystemExit(code)
+
+
+def _usage_sentence(error: Any) -> str:
+    """Typer's message (made for a box of its own) with the value given and where to look."""
+    message = " ".join(error.format_message().split()).rstrip(".")
+    problems = getattr(error.__cause__, "errors", list)()
+    given = f", given {str(problems[0]['input'])[:80]!r}" if problems else ""
+    where = error.ctx.command_path if error.ctx else "seamount"
+    return f"{message[:1].lower()}{message[1:]}{given}: see {where} --help"
 
 
 if __name__ == "__main__":

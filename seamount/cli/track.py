@@ -14,6 +14,7 @@ from seamount.core import settings
 from seamount.core.errors import SeamountError, UserError
 
 app = typer.Typer(
+    add_completion=False,
     no_args_is_help=True,
     help="List, read and verify tracked runs.\n\nExample: seamount track ls --project demo",
 )
@@ -42,7 +43,7 @@ def ls(
     for row in rows:
         started = _clock(row["created_us"])
         typer.echo(
-            f"{row['run_id']}  {row['state']:<9}  {started}  {row['project']}  {row['name']}"
+            f"{row['run_id']}  {row['state']:<11}  {started}  {row['project']}  {row['name']}"
         )
     if not rows:
         typer.echo("no runs" + (f" in project {project!r}" if project else ""), err=True)

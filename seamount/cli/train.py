@@ -31,6 +31,7 @@ class RecipeOrVerb(TyperGroup):
 
 app = typer.Typer(
     cls=RecipeOrVerb,
+    add_completion=False,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Train by a recipe: `seamount train RECIPE [key=value ...] [--out DIR]`. "

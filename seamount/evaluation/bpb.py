@@ -61,7 +61,10 @@ class Headline:
 
 @dataclass(frozen=True)
 class BpbResult:
-    """Bits per byte of one scorer over one set of documents."""
+    """Bits per byte of one scorer over one set of documents.
+
+    `warnings` are sentences a reader of the figures must know.
+    """
 
     protocol: dict[str, Any]
     components: dict[str, ComponentBpb]
@@ -71,6 +74,7 @@ class BpbResult:
     documents_digest: str
     without_bytes: dict[str, int]
     interval: dict[str, Any]
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def weighted(self) -> float:
@@ -110,6 +114,7 @@ class BpbResult:
                 documents_digest=content["documents_digest"],
                 without_bytes=content["without_bytes"],
                 interval=content["interval"],
+                warnings=list(content.get("warnings", [])),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise CorruptData(f"this is not a bits-per-byte result: {error}") from error

@@ -16,6 +16,7 @@ from seamount.core import lineage, storage
 from seamount.core.errors import CorruptData, UserError
 from seamount.core.registry import model_family
 from seamount.corpora.text.tokenizer import Tokenizer, load_tokenizer
+from seamount.inference.trained_context import trained_context
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,6 +33,8 @@ class Loaded:
     `forward` maps ids int64 [B, T] to logits float32 [B, T, V], fp32 on the CPU; positions after
     a row's end may hold anything, since every model here is causal. `kind` says what opened it:
     "seamount", "checkpoint", "transformers" or "onnx"; `note` why, where that is not obvious.
+    `context_length` is the longest input, `trained_context` the longest one seen in training
+    (None where nothing beside the model tells).
     """
 
     kind: str
@@ -44,6 +47,7 @@ class Loaded:
     digest: str
     module: Any = None
     note: str = ""
+    trained_context: int | None = None
     protocol: dict[str, Any] = field(default_factory=dict)
 
 
@@ -137,6 +141,7 @@ def _load_folder(path: str) -> Loaded:
         tokenizer=_tokenizer(path),
         config=config,
         context_length=_context_length(config),
+        trained_context=trained_context(path),
         vocab_size=int(config["vocab_size"]),
         digest=_digest(path),
         module=module,
@@ -182,6 +187,7 @@ def _load_checkpoint(path: str) -> Loaded:
         tokenizer=load_tokenizer(tokenizer_folder),
         config=config,
         context_length=_context_length(config),
+        trained_context=trained_context(path),
         vocab_size=int(config["vocab_size"]),
         digest=storage.sha256(storage.join(path, "manifest.json")),
         module=module,
@@ -208,6 +214,7 @@ def _load_onnx(path: str, threads: int | None) -> Loaded:
         tokenizer=_tokenizer(folder),
         config=config,
         context_length=_context_length(config),
+        trained_context=trained_context(folder),
         vocab_size=int(config["vocab_size"]),
         digest=storage.sha256(path),
         protocol={"runtime": "onnxruntime", "precision": config.get("quantization", "fp32")},

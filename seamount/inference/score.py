@@ -61,6 +61,18 @@ class ModelScorer:
         return self.loaded.context_length if given is None else given
 
     @property
+    def warnings(self) -> list[str]:
+        """Sentences a reader of the scores must know: windows longer than those of the training."""
+        trained = self.loaded.trained_context
+        if trained is None or self.context <= trained:
+            return []
+        return [
+            f"the model was trained on sequences of {trained} tokens but is scored with windows of "
+            f"{self.context}: the positions beyond {trained} were never trained, so the bits per "
+            f"byte may be worse than its own; use --context {trained}"
+        ]
+
+    @property
     def prefix_id(self) -> int:
         """Id of the token before every document."""
         if self.prefix_token is not None:

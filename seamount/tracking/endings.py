@@ -12,7 +12,9 @@ from types import FrameType
 
 from seamount.core.errors import Preempted
 
-RUNNING, COMPLETED, FAILED, KILLED = "Running", "Completed", "Failed", "Killed"
+RUNNING, COMPLETED, FAILED = "Running", "Completed", "Failed"
+INTERRUPTED = "Interrupted"  # by Ctrl-C, SIGTERM or a preemption, and it could still say so
+KILLED = "Killed"  # gone without a last word
 _MAX_CHARS = 1 << 16
 
 
@@ -20,14 +22,14 @@ def state_after(error: BaseException | None, signalled: bool) -> str:
     """The state of a run whose block was left by `error`.
 
     Not an Exception (KeyboardInterrupt, Prefect's TerminationSignal, the SystemExit that SIGTERM
-    became) and Preempted are Killed; `sys.exit()` of the program's own counts by its code.
+    became) and Preempted are Interrupted; `sys.exit()` of the program's own counts by its code.
     """
     if error is None:
         return COMPLETED
     if isinstance(error, SystemExit) and not signalled:
         return COMPLETED if error.code in (None, 0) else FAILED
     stopped = not isinstance(error, Exception) or isinstance(error, Preempted)
-    return KILLED if stopped else FAILED
+    return INTERRUPTED if stopped else FAILED
 
 
 def describe(error: BaseException) -> dict[str, str]:
@@ -41,7 +43,7 @@ def describe(error: BaseException) -> dict[str, str]:
 
 
 class SigtermGuard:
-    """While installed, SIGTERM raises SystemExit(143), so that `with Run()` can say "Killed".
+    """While installed, SIGTERM raises SystemExit(143), so that `with Run()` can say how it ended.
 
     A handler of the program's own (Lightning's, Prefect's) is left alone: it ends in an exception
     too. Forked children end by SIGTERM as if the guard were not there.

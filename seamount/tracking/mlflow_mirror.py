@@ -28,6 +28,7 @@ MLFLOW_STATUS = {
     "Running": "RUNNING",
     "Completed": "FINISHED",
     "Failed": "FAILED",
+    "Interrupted": "KILLED",  # MLflow has one word for both; read back, it is our last one
     "Killed": "KILLED",
     "Scheduled": "SCHEDULED",
 }

@@ -5,15 +5,15 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
-from seamount.tracking.endings import COMPLETED, FAILED, KILLED, RUNNING
+from seamount.tracking.endings import COMPLETED, FAILED, INTERRUPTED, KILLED, RUNNING
 
 
 def settle(db: sqlite3.Connection, run_id: str, revision: int) -> None:
     """Write the run's state, end and error after its segments changed.
 
     Of each rank the newest attempt counts, of it every process made by Run (no forked child): one
-    that still lives -> Running; else one failed -> Failed; else one killed, or gone without a
-    word -> Killed; else Completed. What a client said later than that (MLflow's set_terminated)
+    that still lives -> Running; else one failed -> Failed; else one gone without a word -> Killed;
+    else one stopped on request -> Interrupted; else Completed. What a client said later than that (MLflow's set_terminated)
     stands instead.
     """
     ends = _newest_ends(db, run_id)
@@ -67,7 +67,7 @@ def _judge(ends: list[dict[str, Any]]) -> tuple[str, int | None, str | None]:
     if not ends or any(_state(end) == RUNNING for end in ends):
         return RUNNING, None, None
     ended_us = max((end["end_us"] or end["start_us"] for end in ends), default=None)
-    for state in (FAILED, KILLED, COMPLETED):
+    for state in (FAILED, KILLED, INTERRUPTED, COMPLETED):
         for end in ends:
             if _state(end) == state:
                 error = next((e["error"] for e in ends if e["error"]), None)

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from seamount.core import registry, settings, yaml_file
 from seamount.core.errors import UserError
+from seamount.corpora.text.jsonl_zst import is_component_name
 
 READERS = "seamount.corpora.text.readers"
 FILTERS = "seamount.corpora.text.filters"
@@ -66,6 +67,18 @@ class Catalog(_Strict):
     total_bytes: int | None = Field(default=None, gt=0)
     unknown_components: Literal["error", "keep", "drop"] = "error"
     components: dict[str, Component] = Field(min_length=1)
+
+    @field_validator("components")
+    @classmethod
+    def _possible_names(cls, value: dict[str, Component]) -> dict[str, Component]:
+        for name, component in value.items():
+            for spelling in (name, *component.synonyms):
+                if not is_component_name(spelling):
+                    raise ValueError(
+                        f"the component name {spelling[:40]!r} is empty, longer than 200 characters "
+                        "or holds a control character, so no document can have it: rename it"
+                    )
+        return value
 
     @cached_property
     def canonical(self) -> dict[str, str]:

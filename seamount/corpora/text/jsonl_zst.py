@@ -50,11 +50,23 @@ class Written:
 def list_inputs(url: str) -> list[str]:
     """The jsonl.zst files at `url` (a file, or a folder searched through), sorted."""
     found = storage.list_files(url, (SUFFIX,))
+    if found == [url] and not url.endswith(SUFFIX):
+        _refuse_another_format(url)
     if not found:
         raise UserError(f"no *{SUFFIX} file below {url!r}: give a file or a folder that holds some")
     for one in found:
         _refuse_undecodable(one)
     return found
+
+
+def _refuse_another_format(url: str) -> None:
+    """A file that neither its name nor its first bytes make jsonl.zst was given by mistake."""
+    with storage.open_read(url) as stream:
+        if not zstd_stream.begins_frame(stream.read(4)):
+            raise UserError(
+                f"{url!r} is no zstd file, nor called one: give *{SUFFIX} files, or a folder that "
+                "holds some"
+            )
 
 
 def _refuse_undecodable(url: str) -> None:
@@ -217,10 +229,11 @@ def _without_surrogates(value: Any) -> Any:
     return value
 
 
-def _component(name: Any) -> str:
+def is_component_name(name: Any) -> bool:
+    """Whether `name` can be a component's: text of 1 to 200 characters, no control character."""
     if not isinstance(name, str) or not 0 < len(name) <= _MAX_COMPONENT_LENGTH:
-        return UNKNOWN
-    return UNKNOWN if re.search("[\x00-\x1f\x7f-\x9f\u2028\u2029]", name) else name
+        return False
+    return not re.search("[\x00-\x1f\x7f-\x9f\u2028\u2029]", name)
 
 
 def _document(text: str, meta: Any, line: int, url: str, name: str) -> Document:
@@ -228,7 +241,7 @@ def _document(text: str, meta: Any, line: int, url: str, name: str) -> Document:
     component, own_id = rest.pop("pile_set_name", None), rest.pop("id", None)
     return Document(
         text=text,
-        component=_component(component),
+        component=component if is_component_name(component) else UNKNOWN,
         id=own_id if isinstance(own_id, str) and own_id else f"{name}:{line}",
         source=f"{url}:{line}",
         meta=rest,

@@ -18,6 +18,7 @@ _MAX_WINDOW_BYTES = 1 << 31
 _READ_BYTES = (1 << 8, 1 << 18)  # least and most compressed bytes fed at a time
 _OUTPUT_AIM_BYTES = 2 << 20
 _PIECE_BYTES = 1 << 20
+_SKIPPABLE = [bytes([0x50 + n]) for n in range(16)]
 _MAGIC = {
     b"\x1f\x8b": "gzip",
     b"BZh": "bzip2",
@@ -26,6 +27,11 @@ _MAGIC = {
     b"PAR1": "parquet",
     b"{": "plain JSON lines",
 }
+
+
+def begins_frame(head: bytes) -> bool:
+    """Whether these first four bytes begin a zstd frame, or a skippable one (RFC 8878, 3.1)."""
+    return head == b"\x28\xb5\x2f\xfd" or (head[:1] in _SKIPPABLE and head[1:] == b"\x2a\x4d\x18")
 
 
 class WrongFormat(CorruptData):
