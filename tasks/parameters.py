@@ -35,8 +35,8 @@ class CorpusOptions(_Options):
         32 << 20, ge=1 << 12, le=4 << 30, description="Text bytes of a training shard."
     )
     max_bytes: int | None = Field(None, ge=1 << 12, description="Bound on the corpus' text bytes.")
-    dedupe: Literal["near", "exact", "none"] = Field(
-        "near", description="Remove near copies (MinHash), exact copies, or none."
+    dedupe: Literal["near", "exact", "none"] | None = Field(
+        None, description="Remove near copies (MinHash; the default), exact copies, or none."
     )
     keep_dropped: bool = Field(False, description="Keep dropped documents for inspection.")
     allow_broken: bool = Field(

@@ -9,6 +9,7 @@ from typing import Any
 
 from prefect import get_run_logger
 from prefect.runtime import flow_run
+from pydantic_core import to_jsonable_python
 
 from seamount.core import storage
 from seamount.tracking.run import Run
@@ -19,19 +20,22 @@ _FILE = ".run.json"  # hidden: no part of the artefact in the folder
 
 @contextmanager
 def tracked_run(out: str, name: str, parameters: Mapping[str, Any]) -> Iterator[Run]:
-    """A tracked run for the flow run around it; an unfinished run in `out` is continued.
+    """A tracked run for the flow run around it; an unfinished one of the same parameters in `out`
+    is continued, other parameters are another run.
 
     The run carries the flow run's id and name as tags and its parameters as configuration; the
     flow run has the run's address as the artifact `tracked-run`.
     """
-    with Run(name=name, run_id=_unfinished(out)) as run:
+    asked = _digest(parameters)
+    with Run(name=name, run_id=_unfinished(out, asked)) as run:
         run.add_tags({f"prefect.{key}": value for key, value in _flow_run().items()})
         run.log_configs({"parameters": dict(parameters)})
-        storage.write_json(_file(out), {"run_id": run.run_id, "state": "Running"})
+        mark = {"run_id": run.run_id, "parameters": asked}
+        storage.write_json(_file(out), mark | {"state": "Running"})
         text = f"Run `{run.run_id}` of project `{run.project}` in `{run.store}`"
         publish.markdown("tracked-run", text, "The tracked run that holds every number")
         yield run
-        storage.write_json(_file(out), {"run_id": run.run_id, "state": "Completed"})
+        storage.write_json(_file(out), mark | {"state": "Completed"})
 
 
 @contextmanager
@@ -61,8 +65,16 @@ def _file(out: str) -> str:
     return storage.join(out, _FILE)
 
 
-def _unfinished(out: str) -> str | None:
+def _digest(parameters: Mapping[str, Any]) -> str:
+    """Names what was asked for: what the flow tracks, and all that it was called with."""
+    return storage.digest_of(
+        to_jsonable_python([dict(parameters), flow_run.parameters], fallback=str)
+    )
+
+
+def _unfinished(out: str, asked: str) -> str | None:
     if not storage.exists(_file(out)):
         return None
     content = storage.read_json(_file(out))
-    return str(content["run_id"]) if content["state"] != "Completed" else None
+    same = content.get("parameters") == asked
+    return str(content["run_id"]) if same and content["state"] != "Completed" else None

@@ -13,6 +13,11 @@ from seamount.core.errors import SeamountError, UserError
 
 _REASON_LENGTH = 120
 
+_TITLES = (
+    f"{'raw GiB':>8} {'eff. GiB':>8} {'documents':>11} {'mean KiB':>8} {'tok/byte':>7}  "
+    f"{'kind':<15} licence"
+)
+
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
@@ -38,7 +43,12 @@ def build(
     test_share: Annotated[float, typer.Option(help="Share of bytes held out as test.")] = 0.02,
     shard_bytes: Annotated[int, typer.Option(help="Text in a train shard, bytes.")] = 32 << 20,
     max_bytes: Annotated[int | None, typer.Option(help="Most text in the corpus, bytes.")] = None,
-    dedupe: Annotated[str, typer.Option(help="Copies removed: near, exact or none.")] = "near",
+    dedupe: Annotated[
+        str | None,
+        typer.Option(
+            help="Copies removed: near, exact or none (near, unless the catalog is as-is)."
+        ),
+    ] = None,
     keep_dropped: Annotated[bool, typer.Option(help="Store what was dropped, too.")] = False,
     allow_broken: Annotated[bool, typer.Option(help="Use what a broken file still gives.")] = False,
     dry_run: Annotated[bool, typer.Option(help="Only list what would be read.")] = False,
@@ -101,6 +111,19 @@ def _build(request: Any, json_file: str | None) -> None:
     for name, part in result["splits"].items():
         typer.echo(f"  {name:<6} {_amount(part)}")
     _print_components(result["components"], result["bytes"])
+    _print_new_weights(result["mixture"])
+
+
+def _print_new_weights(mixture: dict[str, Any]) -> None:
+    """Where components of the catalog are missing, the weights of the others before and after."""
+    before = {name: part["stated_weight"] or 0.0 for name, part in mixture.items()}
+    after = {name: part["weight"] or 0.0 for name, part in mixture.items()}
+    if not any(after.values()) or abs(sum(before.values()) - 1) < 1e-9:
+        return
+    there = sum(before.values())
+    typer.echo(f"  weights, scaled to the components that are there ({there:.2%} of all):")
+    for shown, name in zip(column(list(mixture)), mixture, strict=True):
+        typer.echo(f"    {shown} {before[name]:>7.2%} -> {after[name]:>7.2%}")
 
 
 def _print_ledger(total: dict[str, Any], url: str) -> None:
@@ -203,12 +226,21 @@ def catalog(
         return
     typer.echo(f"{found.name}: {found.description}")
     weights = found.weights() or {}
+    before = (load_catalog(found.extends).weights() or {}) if found.extends else weights
     title, *names = column(["component", *found.components])
-    typer.echo(f"{title} {'weight':>7} {'epochs':>6} {'raw GiB':>8}  {'kind':<16} licence")
+    typer.echo(f"{title} {'weight':>7} {'before':>7} {'epochs':>6} {_TITLES}")
     for shown, (component, part) in zip(names, found.components.items(), strict=True):
-        raw = f"{part.raw_gib:.2f}" if part.raw_gib else ""
         licence = f"{part.licence}; {part.takedown}" if part.takedown else part.licence
         typer.echo(
-            f"{shown} {weights.get(component, 0):>7.2%} {part.epochs:>6g} {raw:>8}  "
-            f"{part.kind:<16} {licence}"
+            f"{shown} {weights.get(component, 0):>7.2%} {before.get(component, 0):>7.2%} "
+            f"{part.epochs:>6g} {_number(part.raw_gib, '.2f'):>8} "
+            f"{_number(part.effective_gib, '.2f'):>8} {_number(part.documents, ','):>11} "
+            f"{_number(part.mean_kib, '.2f'):>8} {_number(part.tokens_per_byte, '.4f'):>7}  "
+            f"{part.kind:<15} {licence}"
         )
+    if found.extends:
+        typer.echo(f"before: the weights of the catalog {found.extends!r} it was made from")
+
+
+def _number(value: float | None, form: str) -> str:
+    return "" if value is None else format(value, form)

@@ -113,8 +113,8 @@ def _scorer(model: str, given: HeldOut, options: dict[str, Any]) -> tuple[Scorer
         if options:
             typed = [_SPELLING.get(k, f"--{k.replace('_', '-')}") for k in options]
             raise UserError(
-                f"{', '.join(typed)} would change nothing: {model} has no windows of tokens; leave "
-                "it out, or score a model"
+                f"{', '.join(typed)} would change nothing, since {model} has no windows of tokens: "
+                "leave that out, or score a model"
             )
         return baselines.scorer(model, given.train), []
     if not storage.exists(model):

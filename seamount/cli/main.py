@@ -103,8 +103,7 @@ def _run(noun: str, arguments: list[str]) -> None:
     try:
         code = app(arguments, prog_name=f"seamount {noun}", standalone_mode=False)
     except usage_error as error:
-        if not arguments:  # not a mistake yet: show what there is
-            print(error.ctx.get_help(), end="")
+        if type(error).__name__ == "NoArgsIsHelpError":  # its making has shown the help already
             raise SystemExit(2) from None
         raise UserError(_usage_sentence(error)) from error
     if isinstance(code, int) and code:
@@ -114,7 +113,7 @@ def _run(noun: str, arguments: list[str]) -> None:
 def _usage_sentence(error: Any) -> str:
     """Typer's message (made for a box of its own) with the value given and where to look."""
     message = " ".join(error.format_message().split()).rstrip(".")
-    problems = getattr(error.__cause__, "errors", list)()
+    problems: list[Any] = getattr(error.__cause__, "errors", list)()
     given = f", given {str(problems[0]['input'])[:80]!r}" if problems else ""
     where = error.ctx.command_path if error.ctx else "seamount"
     return f"{message[:1].lower()}{message[1:]}{given}: see {where} --help"

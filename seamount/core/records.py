@@ -33,6 +33,17 @@ class Quarantined:
 
 
 @dataclass(slots=True, frozen=True)
+class Skipped:
+    """A sound record that its reader's own rule passes over (a redirect, a binary file): where it
+    is, by which rule, and its bytes. A build counts it as dropped, so that nothing vanishes.
+    """
+
+    source: str
+    reason: str
+    size_bytes: int
+
+
+@dataclass(slots=True, frozen=True)
 class DocumentScore:
     """What a scorer gives for one document.
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import sys
 from pathlib import Path
 
 from seamount.core.errors import UserError
 
+_SUFFIX = ".yaml"
 _PACKAGE_DIR = Path(__file__).resolve().parent.parent
 
 
@@ -80,26 +82,32 @@ def find_declaration(folder: str, name: str, file_name: str | None = None) -> Pa
     """Path of a declaration given by a path or by the short name it has in datasets/ or recipes/.
 
     `find_declaration("datasets", "pile", "catalog.yaml")` or
-    `find_declaration("recipes", "text/demo.yaml")`. Raises UserError naming what exists.
+    `find_declaration("recipes", "text/demo.yaml")`, whose suffix, and whose folder where no other
+    has such a file, may be left out. Raises UserError naming what exists.
     """
     direct = Path(name)
     if direct.is_file():
         return direct
-    roots = [root / folder for root in declaration_roots()]
-    for root in roots:
-        path = root / name / file_name if file_name else root / name
-        if path.is_file():
-            return path
-    pattern = f"*/{file_name}" if file_name else "**/*.yaml"
-    known = sorted(
-        {
-            str(p.parent.relative_to(root) if file_name else p.relative_to(root))
-            for root in roots
-            if root.is_dir()
-            for p in root.glob(pattern)
-        }
-    )
+    known = _declared(folder, file_name)
+    short = name.removesuffix(_SUFFIX)
+    # `text/demo.yaml`, `text/demo`, or `demo` where no other folder has one of that name
+    same = [found for found in known if found.removesuffix(_SUFFIX) == short]
+    same = same or [found for found in known if Path(found).stem == short]
+    if len(same) == 1:
+        return known[same[0]]
+    near = difflib.get_close_matches(name, [*known, *(k.removesuffix(_SUFFIX) for k in known)], n=1)
+    hint = f"did you mean {near[0]!r}? Else " if near else ""
     raise UserError(
-        f"no file and no name in {folder}/ matches {name!r}: give a path, or one of "
-        f"{', '.join(known) or '(none found)'}"
+        f"no file and no name in {folder}/ matches {name!r}: {hint}give a path, or one of "
+        f"{', '.join(sorted(known)) or '(none found)'}"
     )
+
+
+def _declared(folder: str, file_name: str | None) -> dict[str, Path]:
+    """Short name -> file of every declaration, the nearest root's where two have the name."""
+    found: dict[str, Path] = {}
+    for root in (root / folder for root in declaration_roots()):
+        for path in root.glob(f"*/{file_name}" if file_name else f"**/*{_SUFFIX}"):
+            named = path.parent if file_name else path
+            found.setdefault(str(named.relative_to(root)), path)
+    return found

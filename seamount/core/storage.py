@@ -25,8 +25,27 @@ def filesystem(url: str) -> tuple[Any, str]:
     """The fsspec file system that serves `url`, and the path in it."""
     try:
         return fsspec.core.url_to_fs(url)
-    except (ValueError, ImportError) as error:
+    except ImportError as error:
+        raise UserError(f"cannot open {url!r}: {_what_to_install(url, error)}") from error
+    except ValueError as error:
         raise UserError(f"cannot open {url!r}: {error}") from error
+
+
+# What fsspec's own file systems import, under the name a package index knows.
+_PACKAGES = {"http": "requests aiohttp", "sftp": "paramiko", "smb": "smbprotocol"}
+
+
+def _what_to_install(url: str, error: ImportError) -> str:
+    from fsspec.registry import known_implementations
+
+    protocol = url.partition("://")[0]
+    class_path = str(known_implementations.get(protocol, {}).get("class", ""))
+    package = class_path.partition(".")[0].replace("_", "-")
+    if package == "fsspec":
+        package = _PACKAGES.get(class_path.split(".")[-2], "")
+    if not package:
+        return str(error)
+    return f"{protocol}:// needs a package that is not here; run `pip install {package}`"
 
 
 def is_local(url: str) -> bool:
@@ -47,9 +66,25 @@ def join(url: str, *parts: str) -> str:
 
 
 def exists(url: str) -> bool:
-    """Whether a file or folder stands at `url`."""
+    """Whether a file or folder stands at `url`; raises SeamountError where nobody answers."""
     fs, path = filesystem(url)
-    return bool(fs.exists(path))
+    with _reaching(url):
+        return bool(fs.exists(path))
+
+
+@contextmanager
+def _reaching(url: str) -> Iterator[None]:
+    """What a remote store's own library raises (no network, no access) as one sentence."""
+    try:
+        yield
+    except Exception as error:
+        if is_local(url):
+            raise
+        text = " ".join(str(error).split()) or type(error).__name__
+        kind = UserError if isinstance(error, ValueError) else SeamountError
+        raise kind(
+            f"cannot reach {url!r}: {text[:300]}; check address, network and access"
+        ) from error
 
 
 def is_folder(url: str) -> bool:
@@ -82,12 +117,14 @@ def list_files(url: str, suffixes: tuple[str, ...] = ()) -> list[str]:
     Hidden files and folders are passed over. Raises UserError where nothing stands at `url`.
     """
     fs, path = filesystem(url)
-    if fs.isfile(path):
-        return [url]
-    if not fs.exists(path):
-        raise UserError(f"nothing stands at {url!r}: check the path")
     base = path.rstrip("/")
-    names = (found[len(base) :].lstrip("/") for found in fs.find(path))
+    with _reaching(url):
+        if fs.isfile(path):
+            return [url]
+        there = fs.find(path) if fs.exists(path) else None
+    if there is None:
+        raise UserError(f"nothing stands at {url!r}: check the path")
+    names = (found[len(base) :].lstrip("/") for found in there)
     visible = (n for n in names if not any(part.startswith(".") for part in n.split("/")))
     return [join(url, n) for n in sorted(visible) if not suffixes or n.endswith(suffixes)]
 

@@ -54,12 +54,9 @@ def _catalog(url: str) -> Mapping[str, Any]:
 
 
 def _read_files(url: str) -> Iterator[Document]:
-    from seamount.corpora.text.jsonl_zst import read_documents
+    from seamount.corpora.text.jsonl_zst import list_inputs, read_documents
 
-    files = storage.list_files(url, (".zst",))
-    if not files:
-        raise UserError(f"no .jsonl.zst file at {url!r}: check --data")
-    for file in files:
+    for file in list_inputs(url):
         for record in read_documents(file):
             if isinstance(record, Quarantined):
                 raise UserError(

@@ -13,8 +13,8 @@ def settle(db: sqlite3.Connection, run_id: str, revision: int) -> None:
 
     Of each rank the newest attempt counts, of it every process made by Run (no forked child): one
     that still lives -> Running; else one failed -> Failed; else one gone without a word -> Killed;
-    else one stopped on request -> Interrupted; else Completed. What a client said later than that (MLflow's set_terminated)
-    stands instead.
+    else one stopped on request -> Interrupted; else Completed. What a client said later than that
+    (MLflow's set_terminated) stands instead.
     """
     ends = _newest_ends(db, run_id)
     state, ended_us, error = _judge(ends)

@@ -16,6 +16,12 @@ from seamount.cli.main import main
         (("eval", "bpb", "MODEL", "--data", "TEXT", "--context", "0"), "--context is 0"),
         (("eval", "bpb", "MODEL", "--data", "TEXT", "--stride", "4"), "--protocol sliding"),
         (("eval", "bpb", "bzip2", "--data", "TEXT"), "zstd, xz,"),
+        (("eval", "bpb", "zstd", "--data", "TEXT", "--context", "512"), "--context would change"),
+        (("eval", "bpb", "xz", "--data", "TEXT", "--protocol", "paper"), "--protocol would"),
+        (
+            ("eval", "bpb", "unigram", "--data", "TEXT", "--stride", "1", "--prefix-token", "a"),
+            "--stride, --prefix-token would change nothing, since unigram",
+        ),
         (("eval", "compare", "CONFIG", "CONFIG"), "config.json"),
         (("export", "MODEL", "--out", "FILE"), "is a file"),
         (

@@ -6,12 +6,13 @@ import errno
 import hashlib
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from seamount.core import storage
-from seamount.core.errors import CorruptData, DiskFull, UserError, explain_os_error
+from seamount.core.errors import CorruptData, DiskFull, SeamountError, UserError, explain_os_error
 
 
 @pytest.mark.parametrize("scheme", ["path", "file", "memory"])
@@ -88,3 +89,30 @@ def test_os_errors_have_exit_codes() -> None:
     full = explain_os_error(OSError(errno.ENOSPC, "No space left on device"), "writing x")
     denied = explain_os_error(OSError(errno.EACCES, "Permission denied"), "writing x")
     assert (full.exit_code, denied.exit_code) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "package"), [("s3", "s3fs"), ("gs", "gcsfs"), ("abfs", "adlfs")]
+)
+def test_a_store_without_its_package_names_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, protocol: str, package: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)  # not to be imported, installed or not
+    monkeypatch.setattr(sys.modules["fsspec.registry"], "_registry", {})
+    with pytest.raises(UserError, match=f"{protocol}:// needs .* `pip install {package}`"):
+        storage.exists(f"{protocol}://bucket/a.jsonl.zst")
+
+
+def test_a_remote_store_that_does_not_answer_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fs, _ = storage.filesystem("memory://")
+
+    def lost(path: str) -> bool:
+        raise ConnectionError("no\nroute")
+
+    monkeypatch.setattr(type(fs), "exists", lambda self, path: lost(path))
+    monkeypatch.setattr(type(fs), "isfile", lambda self, path: lost(path))
+    for ask in (storage.exists, storage.list_files):
+        with pytest.raises(SeamountError, match="cannot reach 'memory://x/y': no route"):
+            ask("memory://x/y")

@@ -55,7 +55,7 @@ def test_check(shared_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     }
     assert run("corpus", "check", good, broken) == 1
     shown = capsys.readouterr()
-    assert "cut short" in shown.out and "1 of 2 files are broken" in shown.err
+    assert "cut short" in shown.out and "1 of 2 files is broken" in shown.err
 
 
 def test_mistakes_exit_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,3 +84,41 @@ def test_help_is_quick() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_what_is_no_corpus_at_all_is_a_mistake_and_what_claims_to_be_one_is_broken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    picture = tmp_path / "p.png"
+    picture.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(50))
+    for verb in (("check", picture), ("audit", picture), ("build", "--source", picture)):
+        rest = ("--out", tmp_path / "c") if verb[0] == "build" else ()
+        assert run("corpus", *verb, *rest) == 2
+        shown = capsys.readouterr()
+        assert "is no zstd file, nor called one" in shown.err and shown.out == ""
+    assert not (tmp_path / "c").exists()
+    with pytest.raises(SystemExit) as stopped:
+        main(["eval", "bpb", "zstd", "--data", str(picture)])
+    assert stopped.value.code == 2 and "is no zstd file" in capsys.readouterr().err
+    named = picture.rename(tmp_path / "p.jsonl.zst")
+    assert run("corpus", "check", named) == 1
+    assert "1 of 1 file is broken" in capsys.readouterr().err
+    (source,) = make_source(tmp_path / "in", files=1).glob("*.jsonl.zst")
+    other_name = source.rename(tmp_path / "good.bin")  # its content says what it is
+    assert run("corpus", "check", other_name) == 0
+
+
+def test_a_refused_build_leaves_nothing_to_resume_unless_there_is(
+    tmp_path: Path, shared_data: Path
+) -> None:
+    broken = shared_data / "messy/text/truncated_mid_block.jsonl.zst"
+    out = tmp_path / "out"
+    assert run("corpus", "build", "--source", broken, "--out", out) == 1
+    assert list(out.iterdir()) == []
+    source = make_source(tmp_path / "in", files=40)
+    (source / "zz.jsonl.zst").write_bytes(broken.read_bytes())
+    assert run("corpus", "build", "--source", source, "--out", out) == 1
+    assert list(out.glob(".work/clean/*/result.json"))
+    (source / "zz.jsonl.zst").unlink()
+    assert run("corpus", "build", "--source", source, "--out", out) == 0
+    assert not (out / ".work").exists()

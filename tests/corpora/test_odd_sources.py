@@ -90,7 +90,7 @@ def test_quarantined_records_are_shown_by_reason(
         s.strip() for s in capsys.readouterr().out.splitlines() if s.startswith("    quarantined")
     ]
     assert shown == [
-        "quarantined no text field: 1 documents, 13 bytes",
+        "quarantined no text field: 1 document, 13 bytes",
         "quarantined not JSON: Expecting property name enclosed in double quotes: "
         "2 documents, 6 bytes",
     ]

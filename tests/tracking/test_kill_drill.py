@@ -96,7 +96,7 @@ def test_a_signal_in_the_middle_of_logging_is_recorded_and_leaves_no_gap(
     process.communicate(timeout=20)
     assert process.returncode == code
     result = verify(store, "stopped")
-    assert (result["state"], result["ok"], result["problems"]) == ("Killed", True, [])
+    assert (result["state"], result["ok"], result["problems"]) == ("Interrupted", True, [])
     assert result["strands"][0]["state"] == "sealed"
 
 

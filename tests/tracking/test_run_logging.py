@@ -249,7 +249,7 @@ def test_an_exception_marks_the_run_failed_with_its_traceback(store):
 
 @pytest.mark.parametrize(
     ("error", "state"),
-    [(KeyboardInterrupt(), "Killed"), (SystemExit(0), "Completed"), (SystemExit(3), "Failed")],
+    [(KeyboardInterrupt(), "Interrupted"), (SystemExit(0), "Completed"), (SystemExit(3), "Failed")],
 )
 def test_other_ways_to_leave_a_run(store, error, state):
     with pytest.raises(BaseException), Run(store=store.uri) as run:  # noqa: B017

@@ -20,13 +20,14 @@ itself where nothing changed; build_corpus(request) does all of it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
 from seamount.core import progress, storage
-from seamount.core.errors import UserError
+from seamount.core.errors import CorruptData, UserError
 from seamount.corpora import graph
 from seamount.corpora.text import inputs as inputs_module
 from seamount.corpora.text import publish, stage
@@ -44,7 +45,7 @@ class CorpusRequest:
     `catalog`: name or path; without one the Pile's rules serve by component name and proportions
     stay natural. `max_bytes` bounds the text of the corpus. `workers`: 0 or 1 for this process,
     more for an embedded cluster, or a Dask `scheduler`'s address. `shard_bytes`: text in a train
-    shard, and the memory to write one.
+    shard, and the memory to write one. `dedupe`: near unless the catalog keeps all as it is.
     """
 
     sources: tuple[str, ...]
@@ -57,7 +58,7 @@ class CorpusRequest:
     test_share: float = 0.02
     shard_bytes: int = SHARD_BYTES
     max_bytes: int | None = None
-    dedupe: Literal["near", "exact", "none"] = "near"
+    dedupe: Literal["near", "exact", "none"] | None = None
     keep_dropped: bool = False
     allow_broken: bool = False
 
@@ -98,7 +99,7 @@ def plan(request: CorpusRequest) -> Plan:
     rules = stage.Rules(
         catalog=catalog,
         seed=request.seed,
-        dedupe=request.dedupe,
+        dedupe=request.dedupe or ("none" if catalog.as_is else "near"),
         val_share=request.val_share,
         test_share=request.test_share,
         shard_bytes=request.shard_bytes,
@@ -124,7 +125,7 @@ def _check(request: CorpusRequest) -> None:
             raise UserError(f"{name} is {size}: give a number of bytes above 0")
     if request.seed < 0:
         raise UserError(f"seed is {request.seed}: give a whole number from 0 on")
-    if request.dedupe not in ("near", "exact", "none"):
+    if request.dedupe not in ("near", "exact", "none", None):
         raise UserError(f"dedupe is {request.dedupe!r}: one of near, exact, none")
 
 
@@ -210,11 +211,16 @@ def _reference(
 
 def build_corpus(request: CorpusRequest) -> CorpusRef:
     """Build the corpus, or find that it is built already; a killed build is taken up again."""
-    from seamount.corpora.text import assign, clean, shards
-
     planned = plan(request)
     if (reusable := find_reusable(planned)) is not None:
         return reusable
+    with _nothing_left_of_nothing(planned):
+        return _build(planned, request)
+
+
+def _build(planned: Plan, request: CorpusRequest) -> CorpusRef:
+    from seamount.corpora.text import assign, clean, shards
+
     rules, work = planned.rules, planned.work
     storage.make_folder(work)
     with graph.cluster(request.workers, request.scheduler) as handle:
@@ -227,6 +233,17 @@ def build_corpus(request: CorpusRequest) -> CorpusRef:
         gather = partial(shards.gather, scattered=scattered, mixed=mixed, work=work)
         gathered = step("gather", gather, shards.tasks(mixed))
     return finish(planned, cleaned, deduped, mixed, scattered, gathered)
+
+
+@contextmanager
+def _nothing_left_of_nothing(planned: Plan) -> Iterator[None]:
+    """Where a build is refused before any call ended, its work folder has nothing to resume."""
+    try:
+        yield
+    except (UserError, CorruptData):
+        if not storage.list_files(planned.work, (stage.RESULT,)):
+            storage.remove_tree(planned.work)
+        raise
 
 
 def _each(

@@ -13,6 +13,7 @@ from seamount.corpora.text.jsonl_zst import is_component_name
 
 READERS = "seamount.corpora.text.readers"
 FILTERS = "seamount.corpora.text.filters"
+EDITS = "seamount.corpora.text.edits"
 
 
 class _Strict(BaseModel):
@@ -27,6 +28,7 @@ class Component(_Strict):
     weight: float | None = Field(default=None, gt=0)
     epochs: float = Field(default=1.0, gt=0)
     reader: str | None = None
+    edits: tuple[str | dict[str, dict[str, Any]], ...] = ()
     filters: tuple[str | dict[str, dict[str, Any]], ...] = ()
     licence: str = ""
     takedown: str = ""
@@ -52,13 +54,22 @@ class Component(_Strict):
             _known(FILTERS, filter_name(entry), "filter")
         return value
 
+    @field_validator("edits")
+    @classmethod
+    def _known_edits(cls, value: tuple[Any, ...]) -> tuple[Any, ...]:
+        for entry in value:
+            _known(EDITS, filter_name(entry), "edit")
+        return value
+
 
 class Catalog(_Strict):
     """A named list of components.
 
     `mixture`: `strict` meets the weights exactly, bounded by the scarcest component; `fill` lets
     the others fill the room of a scarce one; `natural` takes everything. `unknown_components` says
-    what becomes of a document whose component is not listed.
+    what becomes of a document whose component is not listed. `as_is` keeps every readable document
+    with its text unchanged: no normalisation, no filter, no deduplication. `extends` names the
+    catalog it was made from.
     """
 
     name: str
@@ -66,6 +77,8 @@ class Catalog(_Strict):
     mixture: Literal["strict", "fill", "natural"] = "strict"
     total_bytes: int | None = Field(default=None, gt=0)
     unknown_components: Literal["error", "keep", "drop"] = "error"
+    as_is: bool = False
+    extends: str | None = None
     components: dict[str, Component] = Field(min_length=1)
 
     @field_validator("components")
@@ -75,8 +88,9 @@ class Catalog(_Strict):
             for spelling in (name, *component.synonyms):
                 if not is_component_name(spelling):
                     raise ValueError(
-                        f"the component name {spelling[:40]!r} is empty, longer than 200 characters "
-                        "or holds a control character, so no document can have it: rename it"
+                        f"the component name {spelling[:40]!r} is empty, longer than 200 "
+                        "characters or holds a control character, so no document can have it: "
+                        "rename it"
                     )
         return value
 
@@ -115,12 +129,46 @@ def _known(package: str, name: str, kind: str) -> str:
 
 
 def load_catalog(name_or_path: str) -> Catalog:
-    """The catalog in a YAML file, or the one a short name has in datasets/ (such as `pile`)."""
-    path = settings.find_declaration("datasets", name_or_path, "catalog.yaml")
+    """The catalog in a YAML file, or the one a short name has in datasets/ (such as `pile`).
+
+    A file may start from another catalog: `extends: pile`, then `only: [...]` or `without: [...]`
+    choose components, and its own keys go over those of the other, key by key in a component.
+    """
+    content, path = _content(name_or_path, ())
     try:
-        return Catalog.model_validate(yaml_file.read(str(path), f"catalog {path}"))
+        return Catalog.model_validate(content)
     except ValidationError as error:
         raise UserError(f"{path}: {_first_problem(error)}") from error
+
+
+def _content(name_or_path: str, above: tuple[str, ...]) -> tuple[Any, str]:
+    path = str(settings.find_declaration("datasets", name_or_path, "catalog.yaml"))
+    if path in above:
+        raise UserError(f"{path} extends itself: {' -> '.join([*above, path])}")
+    content = yaml_file.read(path, f"catalog {path}")
+    if not isinstance(content, dict) or "extends" not in content:
+        return content, path
+    base = _content(str(content["extends"]), (*above, path))[0]
+    try:
+        return _extended(base, content), path
+    except (TypeError, AttributeError) as error:
+        raise UserError(
+            f"{path}: only, without, components: of another type than a catalog needs ({error})"
+        ) from error
+
+
+def _extended(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    known = dict(base["components"])
+    for key in ("only", "without"):
+        for name in own.get(key) or ():
+            if name not in known:
+                raise registry.unknown("component", name, sorted(known))
+    chosen = own.get("only") or known
+    parts = {n: c for n, c in known.items() if n in chosen and n not in (own.get("without") or ())}
+    changes = own.get("components") or {}
+    merged = {n: {**(parts.get(n) or {}), **(changes.get(n) or {})} for n in {**parts, **changes}}
+    mine = {k: v for k, v in own.items() if k not in ("extends", "only", "without", "components")}
+    return {**base, **mine, "components": merged, "extends": str(own["extends"])}
 
 
 def _first_problem(error: ValidationError) -> str:

@@ -108,7 +108,7 @@ class _Cleaner:
         )
 
     def _document(self, record: Document, row: ledger.Row, kept: Any, dropped: Any) -> None:
-        text = normalise(record.text)
+        text = record.text if self.rules.catalog.as_is else normalise(record.text)
         data = text.encode()
         before = len(data) if text == record.text else len(record.text.encode())
         row.read.add(before)
@@ -124,6 +124,8 @@ class _Cleaner:
         self._add_to_index(document, data, row.input)
 
     def _reason(self, document: Document, data: bytes) -> str | None:
+        if self.rules.catalog.as_is:
+            return None
         if not document.text.strip():
             return "empty"
         filters = self.filters.get(document.component)

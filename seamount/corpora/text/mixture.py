@@ -88,14 +88,22 @@ def copies(sizes: Sequence[int], target: float) -> list[int]:
 
 
 def certificate(
-    supply: dict[str, Supply], wanted: dict[str, float], achieved: dict[str, int]
+    supply: dict[str, Supply],
+    wanted: dict[str, float],
+    achieved: dict[str, int],
+    stated: dict[str, float] | None = None,
 ) -> dict[str, Any]:
-    """Achieved against wanted, in bytes and shares; `scarce` marks what had no more to give."""
+    """Achieved against wanted, in bytes and shares; `scarce` marks what had no more to give.
+
+    `stated_weight` is a component's share of the whole catalog (`stated`), `weight` its share of
+    the components that are there.
+    """
     total, aim = sum(achieved.values()), sum(wanted.values())
     weights = _weights(supply)
     return {
         name: {
             "available_bytes": supply[name].bytes,
+            "stated_weight": (stated or {}).get(name),
             "weight": weights.get(name),
             "wanted_bytes": round(wanted[name]),
             "achieved_bytes": achieved.get(name, 0),

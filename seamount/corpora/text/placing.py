@@ -74,7 +74,7 @@ def place(documents: Documents, rules: stage.Rules) -> Plan:
         rows=_rows(documents, lines, reasons),
         documents=_table(documents, lines, shards),
         shards=shards,
-        certificate=mixture.certificate(supply, wanted, achieved),
+        certificate=mixture.certificate(supply, wanted, achieved, rules.catalog.weights()),
         reasons=reasons,
         splits=[shards[shard]["split"] for _, _, shard, _ in lines],
     )
@@ -137,8 +137,9 @@ def _shards(
         offset, before = len(shards), 0
         shards += [_shard(name, number, count) for number in range(count)]
         for i, copy in members:
-            shard = shards[offset + before * count // total]
-            lines.append((i, copy, offset + before * count // total, shard["documents"]))
+            number = offset + min(count - 1, before * count // max(1, total))  # empty ones count 0
+            shard = shards[number]
+            lines.append((i, copy, number, shard["documents"]))
             shard["documents"] += 1
             shard["bytes"] += documents.bytes[i]
             before += documents.bytes[i]
