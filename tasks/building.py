@@ -7,6 +7,7 @@ from prefect.cache_policies import NO_CACHE
 from pydantic import BaseModel
 
 from seamount.core import settings, storage
+from seamount.core.wording import counted
 from seamount.corpora.text import build, manifest, shards
 from seamount.tracking.run import Run
 from tasks import corpus_stages as stages
@@ -49,7 +50,9 @@ def find_sources(sources: list[str], out: str, options: CorpusOptions, run: Run)
             found = [(i.name, i.size_bytes) for i in planned.inputs]
             finished = False
         rows = [{"input": name, "bytes": size_bytes} for name, size_bytes in found]
-        publish.table("corpus-sources", rows[:500], f"{len(rows)} inputs, {size:,} bytes")
+        publish.table(
+            "corpus-sources", rows[:500], f"{counted(len(rows), 'input')}, {size:,} bytes"
+        )
     return Sources(
         urls=tuple(sources), inputs=len(rows), size_bytes=size, digest=digest, finished=finished
     )
@@ -66,9 +69,9 @@ def build_corpus(sources: Sources, out: str, options: CorpusOptions, run: Run) -
     planned = build.plan(_request(list(sources.urls), out, options))
     if build.find_reusable(planned) is not None:
         return report_corpus(out, "unchanged, reused from an earlier run (0 shards read)", run)
-    with station(run, "corpus", f"corpus: {sources.inputs} inputs into {out}"):
+    with station(run, "corpus", f"corpus: into {out}"):
         built = _stages(planned, options)
-    return report_corpus(built.url, f"{built.shards_read} inputs read", run)
+    return report_corpus(built.url, f"{counted(built.shards_read, 'input')} read", run)
 
 
 def _stages(planned: build.Plan, options: CorpusOptions) -> build.CorpusRef:

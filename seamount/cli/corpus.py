@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from seamount.cli.json_output import JsonCommand, JsonOption, emit
-from seamount.cli.wording import column, counted, one_line
 from seamount.core.errors import SeamountError, UserError
+from seamount.core.wording import column, counted, one_line
 
 _REASON_LENGTH = 120
 

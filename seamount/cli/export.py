@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from seamount.cli.json_output import JsonCommand, JsonOption, emit
-from seamount.cli.wording import NAME_CELLS, one_line
+from seamount.core.wording import NAME_CELLS, one_line
 
 if TYPE_CHECKING:
     from seamount.export.publish import ExportRef

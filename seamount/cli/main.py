@@ -9,9 +9,9 @@ import traceback
 from typing import Any, NoReturn
 
 from seamount import __version__
-from seamount.cli.wording import one_line
 from seamount.core.errors import SeamountError, UserError
 from seamount.core.registry import unknown
+from seamount.core.wording import one_line
 
 # noun -> (module, help). The help stands here so that `seamount --help` imports no noun.
 NOUNS = {

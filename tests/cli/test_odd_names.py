@@ -10,7 +10,7 @@ import zstandard
 from rich.cells import cell_len
 
 from seamount.cli.main import main
-from seamount.cli.wording import column, counted, one_line
+from seamount.core.wording import column, counted, one_line
 
 NAMES = [
     "a\nb",
