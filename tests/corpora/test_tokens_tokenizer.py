@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from seamount.core import lineage
 from seamount.core.errors import CorruptData, UserError
+from seamount.corpora.text.encoding.encoder import BpeEncoder
 from seamount.corpora.text.tokenizer import END_OF_TEXT, load_tokenizer, train_tokenizer
-from seamount.corpora.text.words import WordEncoder
 
 TEXTS = [
     "def main():\n    return [x for x in range(10)]\n\n\n",
@@ -51,7 +51,7 @@ def test_fast_encoding_gives_the_librarys_ids_on_real_text(tokenizer, shared_dat
     with open(shared_data / "pile_sample" / "01.jsonl.zst", "rb") as file:
         lines = zstandard.ZstdDecompressor().stream_reader(file).read().decode().split("\n")
     texts = [json.loads(line)["text"][:3000] for line in lines[:400] if line]
-    assert WordEncoder.fits(tokenizer.backend)
+    assert BpeEncoder.fits(tokenizer.backend)
     plain = tokenizer.backend.encode_batch_fast(texts, add_special_tokens=False)
     assert tokenizer.encode_batch(texts) == [e.ids for e in plain]
 

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from seamount.core import lineage, storage
 from seamount.core.errors import CorruptData, UserError
-from seamount.corpora.text.words import WordEncoder
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from seamount.corpora.text.encoding.encoder import BpeEncoder
 
 END_OF_TEXT = "<|endoftext|>"
 SMALLEST_VOCABULARY = 257  # 256 bytes and <|endoftext|>
@@ -46,9 +47,16 @@ class Tokenizer:
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """Token ids of each text, without any special token."""
-        if self._words is not None:
-            return [self._words.encode(text) for text in texts]
-        return [e.ids for e in self.backend.encode_batch_fast(texts, add_special_tokens=False)]
+        return [ids.tolist() for ids in self.encode_arrays(texts)]
+
+    def encode_arrays(self, texts: Sequence[str]) -> list[np.ndarray]:
+        """As `encode_batch`, each as int32[tokens]."""
+        import numpy as np
+
+        if self._fast is not None:
+            return [self._fast.encode(text) for text in texts]
+        found = self.backend.encode_batch_fast(texts, add_special_tokens=False)
+        return [np.array(e.ids, np.int32) for e in found]
 
     def encode(self, text: str) -> list[int]:
         """Token ids of one text, without any special token."""
@@ -78,8 +86,10 @@ class Tokenizer:
         return int(found)
 
     @cached_property
-    def _words(self) -> WordEncoder | None:
-        return WordEncoder(self.backend) if WordEncoder.fits(self.backend) else None
+    def _fast(self) -> BpeEncoder | None:
+        from seamount.corpora.text.encoding.encoder import BpeEncoder
+
+        return BpeEncoder(self.backend) if BpeEncoder.fits(self.backend) else None
 
     @cached_property
     def bytes_per_token(self) -> np.ndarray:

@@ -190,9 +190,10 @@ class _Writer:
         import numpy as np
 
         for document, ids in zip(
-            batch, self.tokenizer.encode_batch([d.text for d in batch]), strict=True
+            batch, self.tokenizer.encode_arrays([d.text for d in batch]), strict=True
         ):
-            stream.write(np.array([self.tokenizer.prefix_id, *ids], dtype=self.dtype).tobytes())
+            stream.write(np.array([self.tokenizer.prefix_id], dtype=self.dtype).tobytes())
+            stream.write(ids.astype(self.dtype).tobytes())
             self._note(document, len(document.text.encode()), 1 + len(ids))
 
     def _note(self, document: Document, size_bytes: int, tokens: int) -> None:

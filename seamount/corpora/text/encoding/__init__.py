@@ -1,0 +1,1 @@
+"""Texts to ids of a byte-level BPE, compiled, with the very ids of the tokenizers library."""
