@@ -82,12 +82,16 @@ def stem(url: str) -> str:
 
 
 def read_documents(
-    url: str, name: str | None = None, on_bytes: Callable[[bytes], None] | None = None
+    url: str,
+    name: str | None = None,
+    on_bytes: Callable[[bytes], None] | None = None,
+    start_line: int = 1,
 ) -> Iterator[Document | Quarantined]:
     """Yield every record of one file in order, as a document or as a quarantined line.
 
     A record without `meta.id` gets the id `name:line` (`name` is the file's stem by default).
     `on_bytes` is given the compressed bytes as they are read, for a digest of the file.
+    Lines before `start_line` are passed over unparsed.
     Raises CorruptData naming the file after the good records before the damage.
     """
     name = stem(url) if name is None else name
@@ -96,8 +100,19 @@ def read_documents(
         for block in line_blocks(zstd_stream.decompressed(stream, url, on_bytes)):
             if line == 1 and block.startswith(_BOM):
                 block = block[len(_BOM) :]
-            yield from _records(block, line, url, name)
-            line += block.count(b"\n")
+            lines = block.count(b"\n")
+            if line + lines >= start_line:
+                kept = _without_first(block, start_line - line)
+                yield from _records(kept, max(line, start_line), url, name)
+            line += lines
+
+
+def _without_first(block: bytes, lines: int) -> bytes:
+    """`block` without its first `lines` lines."""
+    cut = 0
+    for _ in range(lines):
+        cut = block.index(b"\n", cut) + 1
+    return block[cut:] if cut else block
 
 
 def write_documents(
