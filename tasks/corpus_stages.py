@@ -106,6 +106,7 @@ def _fan_out(says: str, work: Any, items: Sequence[Any], address: str | None) ->
     with graph.cluster(scheduler=address) as handle, progress.bar(label, len(items)) as bar:
         done = handle.map(work, items, lambda _: bar.advance())
     found = stage.count(done)
+    count = f"{len(done)} {'batch' if len(done) == 1 else 'batches'}"
     reused = f", {found['reused']} reused from an earlier run" if found["reused"] else ""
-    get_run_logger().info(f"{says} {len(done)} batches{reused}")
+    get_run_logger().info(f"{says} {count}{reused}")
     return done

@@ -7,6 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from seamount.cli.corpus_audit import audit
+from seamount.cli.corpus_download import download
+from seamount.cli.corpus_tables import amount, print_components
 from seamount.cli.json_output import JsonCommand, JsonOption, emit
 from seamount.core.errors import SeamountError, UserError
 from seamount.core.wording import column, counted, one_line
@@ -24,6 +27,9 @@ app = typer.Typer(
     help="Build, check and describe text corpora.\n\n"
     "Example: seamount corpus build --source local --out runs/corpus",
 )
+
+app.command(cls=JsonCommand)(download)
+app.command(cls=JsonCommand)(audit)
 
 SourceOption = Annotated[
     list[str],
@@ -106,11 +112,11 @@ def _build(request: Any, json_file: str | None) -> None:
         return
     opened = counted(reference.shards_read, "input")
     read = "reused, 0 shards read" if reference.reused else f"{opened} read"
-    typer.echo(f"{reference.url}: {_amount(result)}, {read}")
+    typer.echo(f"{reference.url}: {amount(result)}, {read}")
     _print_ledger(result["ledger"], reference.url)
     for name, part in result["splits"].items():
-        typer.echo(f"  {name:<6} {_amount(part)}")
-    _print_components(result["components"], result["bytes"])
+        typer.echo(f"  {name:<6} {amount(part)}")
+    print_components(result["components"], result["bytes"])
     _print_new_weights(result["mixture"])
 
 
@@ -129,25 +135,19 @@ def _print_new_weights(mixture: dict[str, Any]) -> None:
 def _print_ledger(total: dict[str, Any], url: str) -> None:
     from seamount.corpora.text.publish import quarantined_by_reason
 
-    typer.echo(f"  read   {_amount(total['in'])}")
+    typer.echo(f"  read   {amount(total['in'])}")
     rows = [
         *(("dropped", reason, part) for reason, part in total["dropped"].items()),
         *(("copies", kind, part) for kind, part in total["duplicates"].items()),
+        *(("edited by", name, {"bytes": size}) for name, size in total["edited"].items()),
         *(("quarantined", why, vars(part)) for why, part in quarantined_by_reason(url).items()),
     ]
     for what, why, part in rows:
-        if part["documents"]:
-            typer.echo(f"    {what} {one_line(why, _REASON_LENGTH)}: {_amount(part)}")
-
-
-def _amount(part: dict[str, Any]) -> str:
-    return f"{counted(part['documents'], 'document')}, {counted(part['bytes'], 'byte')}"
-
-
-def _print_components(components: dict[str, Any], total: int) -> None:
-    for name, part in zip(column(list(components)), components.values(), strict=True):
-        share = part["bytes"] / max(1, total)
-        typer.echo(f"  {name} {part['documents']:>8,} {part['bytes']:>14,} {share:>7.2%}")
+        if part.get("documents"):
+            typer.echo(f"    {what} {one_line(why, _REASON_LENGTH)}: {amount(part)}")
+        elif "documents" not in part:
+            size = counted(part["bytes"], "byte")
+            typer.echo(f"    {what} {one_line(why, _REASON_LENGTH)}: {size} taken away")
 
 
 @app.command(cls=JsonCommand)
@@ -188,26 +188,6 @@ def _print_checked(file: dict[str, Any]) -> None:
         typer.echo(f"         line {record['line']}: {one_line(record['reason'])}")
     if file["error"]:
         typer.echo(f"         {one_line(file['error'])}")
-
-
-@app.command(cls=JsonCommand)
-def audit(
-    url: Annotated[str, typer.Argument(help="A built corpus, or files of *.jsonl.zst.")],
-    json_file: JsonOption = None,
-) -> None:
-    """Composition by component, and how evenly the bytes are spread.
-
-    Example: seamount corpus audit runs/corpus
-    """
-    from seamount.corpora.text.audit import audit as audited
-
-    result = audited(url)
-    if emit(result, json_file):
-        return
-    typer.echo(f"{url}: {_amount(result)}")
-    _print_components(result["components"], result["bytes"])
-    effective, count = result["effective_components"], len(result["components"])
-    typer.echo(f"  effective number of components: {effective:.2f} of {count}")
 
 
 @app.command(cls=JsonCommand)

@@ -93,12 +93,13 @@ def read_parameters(
 
 def check(parameters: dict[str, Any]) -> None:
     """Raise UserError for what is wrong at first sight, before anything is started."""
-    from seamount.corpora.text.inputs import is_catalog
+    from seamount.corpora.text.inputs import is_catalog, reader_of
     from seamount.training.recipe import load_recipe
 
     load_recipe(parameters["recipe"], parameters["overrides"])
     corpus = parameters.get("corpus", "local")
-    if not is_catalog(corpus) and not storage.exists(corpus):
+    named = is_catalog(corpus) or reader_of(corpus) is not None
+    if not named and not storage.exists(corpus):
         raise UserError(f"nothing stands at --corpus {corpus!r}: check the path, or use `local`")
     refuse_place(parameters.get("out", "runs/demo"), corpus)
 

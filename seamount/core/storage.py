@@ -136,8 +136,19 @@ def open_read(url: str) -> Iterator[IO[bytes]]:
     try:
         with fs.open(path, "rb") as stream:
             yield stream
-    except OSError as error:
-        raise explain_os_error(error, f"reading {url}") from error
+    except Exception as error:
+        # fsspec takes every refusal of a server for "not found"; the cause knows better
+        refused = error.__cause__ if isinstance(error, FileNotFoundError) else error
+        if type(refused).__module__.partition(".")[0] in _CLIENTS:
+            text = " ".join(str(refused).split())[:300]
+            raise SeamountError(f"cannot read {url!r}: {text}; check address and access") from error
+        if isinstance(error, OSError):
+            raise explain_os_error(error, f"reading {url}") from error
+        raise
+
+
+# Packages with errors of their own for reading from a remote store.
+_CLIENTS = {"aiohttp", "botocore", "fsspec", "gcsfs", "adlfs", "requests"}
 
 
 @contextmanager

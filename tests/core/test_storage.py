@@ -7,7 +7,9 @@ import hashlib
 import os
 import subprocess
 import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -97,10 +99,30 @@ def test_os_errors_have_exit_codes() -> None:
 def test_a_store_without_its_package_names_what_to_install(
     monkeypatch: pytest.MonkeyPatch, protocol: str, package: str
 ) -> None:
-    monkeypatch.setitem(sys.modules, package, None)  # not to be imported, installed or not
+    loaded = [name for name in sys.modules if name.startswith(f"{package}.")]
+    for name in (package, *loaded):
+        monkeypatch.setitem(sys.modules, name, None)  # not to be imported, installed or not
     monkeypatch.setattr(sys.modules["fsspec.registry"], "_registry", {})
     with pytest.raises(UserError, match=f"{protocol}:// needs .* `pip install {package}`"):
         storage.exists(f"{protocol}://bucket/a.jsonl.zst")
+
+
+def test_a_server_that_answers_with_an_error_is_one_sentence() -> None:
+    class Refuses(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_error(500)
+
+        do_HEAD = do_GET
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refuses) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/a.jsonl.zst"
+        with pytest.raises(SeamountError, match=r"a\.jsonl\.zst.*500"), storage.open_read(url) as f:
+            f.read()
+        server.shutdown()
 
 
 def test_a_remote_store_that_does_not_answer_is_one_sentence(

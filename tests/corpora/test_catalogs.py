@@ -133,7 +133,7 @@ def test_mistakes_name_the_key_and_the_value(tmp_path: Path) -> None:
     path.write_text("a: [1")
     with pytest.raises(UserError, match="not valid YAML"):
         load_catalog(str(path))
-    with pytest.raises(UserError, match="one of .*local, pile"):
+    with pytest.raises(UserError, match=r"one of .*local, pile"):
         load_catalog("pill")
     with pytest.raises(UserError, match="no parameter 'letters'"):
         load_rules(({"minimum_length": {"letters": 3}},))

@@ -1,57 +1,25 @@
-"""Statistics against plain Python, rules on texts made for them, normalisation."""
+"""Rules on texts made for them, their parameters, normalisation."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from seamount.core import registry
+from seamount.core.errors import UserError
 from seamount.corpora.text.catalog import FILTERS
 from seamount.corpora.text.filters import load_rules
 from seamount.corpora.text.normalise import normalise
 from seamount.corpora.text.text_statistics import measure
 
-SPACE = " \t\n\x0b\x0c\r"
 PROSE = "It is known that the cat and the dog have to live with one another in peace. " * 8
 
 
-def in_python(text: str) -> dict[str, float]:
-    """The same counts, written the slow and obvious way."""
-    words = [w for w in re.split(f"[{SPACE}]+", text) if w]
-    lines = [x for x in text.split("\n") if x.strip(SPACE)]
-    bare = [re.sub(f"[{SPACE}]+", " ", x).strip(SPACE) for x in lines]
-    gopher = {"the", "be", "to", "of", "and", "that", "have", "with"}
-    lower = {re.sub("[A-Z]", lambda m: m[0].lower(), w) for w in words}
-    letters = re.compile("[A-Za-z]|[^\0-\x7f]")
-    return {
-        "words": len(words),
-        "word_characters": sum(map(len, words)),
-        "alphabetic_words": sum(bool(letters.search(w)) for w in words),
-        "stop_words": len(gopher & lower),
-        "hashes": text.count("#"),
-        "ellipses": text.count("...") + text.count("\u2026"),
-        "lines": len(lines),
-        "bullet_lines": sum(x[0] in "*-\u2022" for x in bare),
-        "ellipsis_lines": sum(x.endswith(("...", "\u2026")) for x in bare),
-        "characters": len(text),
-        "alphanumeric": len(re.findall("[A-Za-z0-9]|[^\0-\x7f]", text)),
-        "longest_line": max(len(x.encode()) for x in text.split("\n")),
-        "duplicate_lines": sum(n - 1 for n in Counter(bare).values()),
-    }
-
-
-pieces = [*"ab thewihTo#.-*\n\t", "\u2026", "\u2022", "é", "日", "the ", "...", "\n\n"]
-
-
-@given(st.lists(st.sampled_from(pieces), max_size=80).map("".join))
-def test_one_pass_counts_what_plain_python_counts(text: str) -> None:
-    counts = measure(text.encode()).counts._asdict()
-    wanted = in_python(text)
-    assert {name: counts[name] for name in wanted} == wanted
+LONG_LINE = ("We went to the house by the river and stayed. " * 5).strip()
+NUMBERS = " ".join(f"word{k}" for k in range(60))
 
 
 @pytest.mark.parametrize(
@@ -76,8 +44,43 @@ def test_one_pass_counts_what_plain_python_counts(text: str) -> None:
         (
             "duplicate_lines",
             "a\nb\nc\nd\ne\nlong line of many words\nlong line of many words\n",
-            "bytes in repeated lines",
+            "characters in repeated lines",
         ),
+        ("gopher_repetition", NUMBERS, None),
+        ("gopher_repetition", "one\n\ntwo\n\none", "repeated paragraphs"),
+        (
+            "gopher_repetition",
+            f"a b\n\nc d\n\ne f\n\n{NUMBERS}\n\n{NUMBERS}",
+            "characters in repeated paragraphs",
+        ),
+        ("gopher_repetition", "one\ntwo\none", "repeated lines"),
+        (
+            "gopher_repetition",
+            f"{NUMBERS}\n{NUMBERS}\n" + "\n".join(f"other line {k}" for k in range(9)),
+            "characters in repeated lines",
+        ),
+        ("gopher_repetition", f"a b {NUMBERS[:30]} " + "of the " * 6, "one 2-gram too often"),
+        ("gopher_repetition", NUMBERS + " " + NUMBERS[:200], "repeated 5-grams"),
+        ("c4_page", "A one. A two. A three. A four. A five.", None),
+        ("c4_page", "A one. A two. A three. A four.", "too few sentences"),
+        ("c4_page", "A one. A two. A three. A four. A {five}.", "curly bracket"),
+        ("c4_page", "A one. A two. A three. A four. LOREM Ipsum.", "lorem ipsum"),
+        ("fineweb_quality", LONG_LINE, None),
+        ("fineweb_quality", "no mark here\n" * 9 + "End.\n", "lines without an end mark"),
+        ("fineweb_quality", "Short.\nBrief.\n" + LONG_LINE, None),
+        ("fineweb_quality", "One.\nTwo.\nThree.\n" + LONG_LINE, "short lines"),
+        (
+            "fineweb_quality",
+            f"{LONG_LINE}\n{LONG_LINE}\n{LONG_LINE[:99]}.",
+            "characters in repeated lines",
+        ),
+        (
+            "fineweb_quality",
+            "Incomprehensibilities everywhere-abound.\n\n\nA.",
+            "line feeds a word",
+        ),
+        ("mc4_paragraphs", ("x" * 200 + "\n") * 3, None),
+        ("mc4_paragraphs", ("é" * 199 + "\n") * 3 + ("x" * 200 + "\n") * 2, "too few long lines"),
         ("code_quality", "def f(x):\n    return x\n" * 20, None),
         ("code_quality", "x = 1\n" * 20_000, "file too long"),
         ("code_quality", "a" * 1_001 + "\nb\n" * 30, "line too long"),
@@ -92,12 +95,28 @@ def test_rule(rule: str, text: str, reason: str | None) -> None:
 
 def test_every_rule_has_a_case_here() -> None:
     marks = test_rule.pytestmark[0].args[1]  # type: ignore[attr-defined]
-    assert {case[0] for case in marks} == set(registry.available(FILTERS))
+    prepared = {"classifier", "decontamination", "language"}  # in quality/test_<name>.py
+    assert {case[0] for case in marks} | prepared == set(registry.available(FILTERS))
 
 
 def test_parameters_reach_the_rule() -> None:
     ((_, function),) = load_rules(({"minimum_length": {"characters": 5}},))
     assert function("12345", None) is None and function("1234", None) == "too short"
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"gopher_quality": {"letters": 3}}, "filter 'gopher_quality' has no parameter 'letters'"),
+        ({"gopher_quality": {"words": "3"}}, "words must be of type int, given '3'"),
+        ({"gopher_quality": {"words": True}}, "words must be of type int, given True"),
+        ({"gopher_repetition": {"top": 0.2}}, "top must be of type tuple, given 0.2"),
+        ("language", "filter 'language' needs the parameter 'languages'"),
+    ],
+)
+def test_wrong_parameters(entry: str | dict[str, dict[str, object]], message: str) -> None:
+    with pytest.raises(UserError, match=re.escape(message)):
+        load_rules((entry,))
 
 
 def test_normalise() -> None:

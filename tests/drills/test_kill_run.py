@@ -221,12 +221,12 @@ def test_children_of_a_killed_main_process_end_by_themselves(place: Place, drill
 
 def test_finished_corpus_work_is_not_done_again(drill: Drill) -> None:
     first, second, third, fourth = drill.kills
-    reused = re.findall(r"cleaned \d+ batches, (\d+) reused", second.says)
+    reused = re.findall(r"cleaned \d+ batch(?:es)?, (\d+) reused", second.says)
     assert sum(map(int, reused)) == first.finished["clean"] > 0
-    batches = sum(map(int, re.findall(r"cleaned (\d+) batches", second.says)))
+    batches = sum(map(int, re.findall(r"cleaned (\d+) batch(?:es)?", second.says)))
     assert batches == 6
     for stage in ("cleaned", "scattered"):
-        reused = re.findall(rf"{stage} \d+ batches, (\d+) reused", third.says)
+        reused = re.findall(rf"{stage} \d+ batch(?:es)?, (\d+) reused", third.says)
         standing = second.finished["clean" if stage == "cleaned" else "scatter"]
         assert sum(map(int, reused)) == standing > 0, stage
     for says in (fourth.says, drill.says):

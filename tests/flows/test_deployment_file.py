@@ -52,7 +52,8 @@ def test_one_schedule_runs_every_night() -> None:
 @pytest.mark.parametrize("file", FLOW_FILES, ids=lambda p: p.stem)
 def test_flow_files_are_thin_and_their_names_are_free(file: Path) -> None:
     verb, _, rest = file.stem.partition("_")
-    assert verb in {"build", "tokenize", "train", "evaluate", "export", "corpus"} and rest
+    verbs = {"build", "download", "tokenize", "train", "evaluate", "export", "corpus"}
+    assert verb in verbs and rest
     installed = {name.split(".")[0] for name in importlib.metadata.packages_distributions()}
     root_packages = {p.name for p in ROOT.iterdir() if (p / "__init__.py").is_file()}
     assert file.stem not in installed | root_packages
@@ -93,6 +94,8 @@ def test_the_run_recipe_gives_parameters_of_the_main_flow() -> None:
         ("corpus_to_model", {"overrides": ["steps"]}, "overrides"),
         ("corpus_to_model", {"export_options": {"quantize": "int3"}}, "quantize"),
         ("build_corpus", {"sources": []}, "sources"),
+        ("download_pile", {"options": {"jobs": 0}}, "jobs"),
+        ("download_pile", {"base_urls": [""]}, "base_urls"),
         ("tokenize_corpus", {"vocab_size": 100}, "vocab_size"),
         ("evaluate_bpb", {"options": {"baselines": ["gzip"]}}, "baselines"),
     ],

@@ -78,7 +78,7 @@ def test_a_corpus_is_built_by_the_worker_and_reused_by_the_next_run(
     lines = zstandard.ZstdDecompressor().stream_reader(corpus_file.read_bytes()).read()
     assert ledger[0]["documents in"] == len(lines.splitlines())
     assert ledger[0]["kept"] == manifest["documents"]
-    assert services.says(first, "corpus: 1 inputs"), services.log(first)
+    assert services.says(first, "corpus: 1 input read"), services.log(first)
 
     second = services.trigger("build-corpus", "build-corpus", parameters)
     services.wait(second)

@@ -27,7 +27,7 @@ class Component(_Strict):
 
     weight: float | None = Field(default=None, gt=0)
     epochs: float = Field(default=1.0, gt=0)
-    reader: str | None = None
+    reader: str | dict[str, dict[str, Any]] | None = None
     edits: tuple[str | dict[str, dict[str, Any]], ...] = ()
     filters: tuple[str | dict[str, dict[str, Any]], ...] = ()
     licence: str = ""
@@ -44,8 +44,10 @@ class Component(_Strict):
 
     @field_validator("reader")
     @classmethod
-    def _known_reader(cls, value: str | None) -> str | None:
-        return value if value is None else _known(READERS, value, "reader")
+    def _known_reader(cls, value: Any) -> Any:
+        if value is not None:
+            _known(READERS, filter_name(value), "reader")
+        return value
 
     @field_validator("filters")
     @classmethod

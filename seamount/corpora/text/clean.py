@@ -11,13 +11,16 @@ from typing import Any
 
 from seamount.core import registry, storage
 from seamount.core.errors import CorruptData, UserError
-from seamount.core.records import Document, Quarantined
+from seamount.core.records import Document, Quarantined, Skipped
 from seamount.corpora.text import inputs, jsonl_zst, ledger, stage, zstd_stream
 from seamount.corpora.text.catalog import Catalog
+from seamount.corpora.text.edits import load_edits
+from seamount.corpora.text.edits._samples import Samples
 from seamount.corpora.text.filters import load_rules
 from seamount.corpora.text.normalise import normalise
 
 DOCUMENTS, INDEX, DROPPED = "documents", "index.parquet", "dropped.jsonl.gz"
+EDITED = "edited.jsonl.gz"
 _SCRATCH_LEVEL = 1
 
 
@@ -56,7 +59,10 @@ class _Index:
 class _Cleaner:
     def __init__(self, rules: stage.Rules) -> None:
         self.rules = rules
-        self.filters = {n: load_rules(c.filters) for n, c in rules.catalog.components.items()}
+        components = {} if rules.catalog.as_is else rules.catalog.components
+        self.edits = {n: load_edits(c.edits) for n, c in components.items()}
+        self.filters = {n: load_rules(c.filters) for n, c in components.items()}
+        self.samples = Samples()
         self.signer = _signer() if rules.dedupe == "near" else None
         self.index = _Index()
         self.quarantined: list[dict[str, Any]] = []
@@ -70,6 +76,8 @@ class _Cleaner:
             )
             rows = [self._input(one, batch.total == 1, kept, dropped) for one in batch.inputs]
         self.index.write(storage.join(folder, INDEX))
+        if self.rules.keep_dropped:
+            self.samples.write(storage.join(folder, EDITED))
         return {
             "documents": len(self.index.id),
             "bytes": sum(self.index.size_bytes),
@@ -84,6 +92,9 @@ class _Cleaner:
             for record in inputs.read(one, digest.update):
                 if isinstance(record, Quarantined):
                     self._quarantine(record, row)
+                elif isinstance(record, Skipped):
+                    row.read.add(record.size_bytes)
+                    row.drop(f"{one.reader}: {record.reason}", record.size_bytes)
                 else:
                     self._document(record, row, kept, dropped)
         except CorruptData as error:
@@ -115,6 +126,9 @@ class _Cleaner:
         row.normalisation_bytes += before - len(data)
         component = canonical(record, self.rules.catalog)
         document = replace(record, text=text, component=component or record.component)
+        if component is not None and self.edits.get(component):
+            document = self._edited(document, row)
+            data = document.text.encode()
         reason = "component not in catalog" if component is None else self._reason(document, data)
         if reason is not None:
             row.drop(reason, len(data))
@@ -122,6 +136,16 @@ class _Cleaner:
             return
         kept.write(jsonl_zst.encode_line(document))
         self._add_to_index(document, data, row.input)
+
+    def _edited(self, document: Document, row: ledger.Row) -> Document:
+        for name, edit in self.edits[document.component]:
+            text = edit(document.text)
+            if text != document.text:
+                row.edit(name, len(document.text.encode()) - len(text.encode()))
+                if self.rules.keep_dropped:
+                    self.samples.add(name, document, text)
+                document = replace(document, text=text)
+        return document
 
     def _reason(self, document: Document, data: bytes) -> str | None:
         if self.rules.catalog.as_is:
@@ -135,7 +159,7 @@ class _Cleaner:
 
         statistics = text_statistics.measure(data)
         for name, rule in filters:
-            if reason := rule(document.text, statistics):
+            if reason := rule(document.text, statistics, document.id):
                 return f"{name}: {reason}"
         return None
 

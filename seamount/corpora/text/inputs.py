@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -10,15 +11,17 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from seamount.core import registry, settings, storage
-from seamount.core.errors import UserError
-from seamount.core.records import Document, Quarantined
+from seamount.core.errors import CorruptData, UserError
+from seamount.core.records import Document, Quarantined, Skipped
 from seamount.corpora.text import jsonl_zst
-from seamount.corpora.text.catalog import READERS, Catalog, load_catalog
+from seamount.corpora.text.catalog import READERS, Catalog, filter_name, load_catalog
 
 JSONL_ZST = "jsonl_zst"
 # Items named beyond a component's aim, so that filters and deduplication leave enough.
 _SLACK = 1.4
 _LOCAL_INPUT_BYTES = 2_000_000
+_CHUNK_BYTES = 1 << 20
+_CATALOG_ENDS = (".yaml", ".yml")
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,8 @@ class Item:
 class Input:
     """One row of the ledger: a jsonl.zst file, or a run of items of one component's reader.
 
-    `fingerprint` is cheap to take (names, sizes, modification times or entity tags).
+    `fingerprint` is cheap to take (names, sizes, modification times or entity tags); `parameters`
+    are those of the reader's `read`.
     """
 
     name: str
@@ -45,10 +49,23 @@ class Input:
     fingerprint: str
     component: str = ""
     items: tuple[Item, ...] = ()
+    parameters: tuple[tuple[str, Any], ...] = ()
+
+
+def reader_of(source: str) -> tuple[str, str] | None:
+    """(reader, URL) of a source given as READER:URL, such as `git_tree:/srv/code`; else None."""
+    name, colon, url = source.partition(":")
+    if not colon or url.startswith("//") or name not in registry.available(READERS):
+        return None
+    if not url:
+        raise UserError(f"the source {source!r} names a reader but no place: give {name}:URL")
+    return name, url
 
 
 def is_catalog(source: str) -> bool:
-    """Whether a source is the short name of a catalog (such as `local`) and not a path."""
+    """Whether a source is the short name of a catalog (such as `local`), or a catalog's file."""
+    if source.endswith(_CATALOG_ENDS) and storage.is_local(source):
+        return True
     roots = [root / "datasets" / source for root in settings.declaration_roots()]
     if "/" in source or not any((root / "catalog.yaml").is_file() for root in roots):
         return False
@@ -65,7 +82,10 @@ def expand(sources: tuple[str, ...], max_bytes: int | None) -> list[Input]:
         raise UserError("no source given: name a URL of *.jsonl.zst, or `local`")
     found: list[Input] = []
     for source in sources:
-        found += _of_catalog(source, max_bytes) if is_catalog(source) else _of_url(source)
+        if (raw := reader_of(source)) is not None:
+            found += _of_reader(*raw, max_bytes)
+        else:
+            found += _of_catalog(source, max_bytes) if is_catalog(source) else _of_url(source)
     return sorted(_with_unique_names(found), key=lambda i: i.name)
 
 
@@ -96,23 +116,61 @@ def _of_catalog(source: str, max_bytes: int | None) -> list[Input]:
     inputs = []
     for name, component in catalog.components.items():
         if component.reader is not None:
-            module = registry.load(READERS, component.reader, "reader")
-            items = module.items(int(aims[name] * _SLACK))
-            inputs += _grouped(source, name, component.reader, items)
+            limit = None if aims is None else int(aims[name] * _SLACK)
+            inputs += _of_component(source, name, component.reader, limit)
     if not inputs:
         raise UserError(f"no component of catalog {source!r} has a reader: give a URL as source")
     return inputs
 
 
-def _aims(catalog: Catalog, max_bytes: int | None) -> dict[str, float]:
+def _of_reader(name: str, url: str, max_bytes: int | None) -> list[Input]:
+    """What a reader of raw files finds at a URL, under the component it is made for."""
+    module = registry.load(READERS, name, "reader")
+    if not hasattr(module, "COMPONENT"):
+        raise UserError(f"the reader {name!r} reads this machine's own text: it takes no URL")
+    url = str(storage.local_path(url).absolute()) if storage.is_local(url) else url
+    top = PurePosixPath(url.rstrip("/")).name
+    return _of_component(f"{name}/{top}", module.COMPONENT, {name: {"url": url}}, max_bytes)
+
+
+def _of_component(
+    source: str, component: str, entry: str | dict[str, dict[str, Any]], limit_bytes: int | None
+) -> list[Input]:
+    name = filter_name(entry)
+    given = entry[name] if isinstance(entry, dict) else {}
+    module = registry.load(READERS, name, "reader")
+    for_items, for_read = _accepted(module.items, given), _accepted(module.read, given)
+    if unknown := sorted(set(given) - set(for_items) - set(for_read)):
+        raise UserError(f"reader {name!r} has no parameter {unknown[0]!r}")
+    for_read.pop("url", None)
+    if hasattr(module, "COMPONENT") and "url" not in for_items:
+        raise UserError(f"reader {name!r} needs the parameter 'url': the place of its files")
+    found = module.items(limit_bytes, **for_items)
+    return _grouped(source, component, name, found, tuple(sorted(for_read.items())))
+
+
+def _accepted(function: Callable[..., Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Those of the `given` parameters that a function names."""
+    names = inspect.signature(function).parameters
+    return {key: value for key, value in given.items() if key in names}
+
+
+def _aims(catalog: Catalog, max_bytes: int | None) -> dict[str, float] | None:
+    """Text wanted of each component; None where no total is stated: then all is read."""
     total = max_bytes or catalog.total_bytes
     if total is None:
-        raise UserError(f"catalog {catalog.name!r} has readers but no total_bytes: add it")
+        return None
     weights = catalog.weights() or {n: 1 / len(catalog.components) for n in catalog.components}
     return {name: total * weights.get(name, 0.0) for name in catalog.components}
 
 
-def _grouped(source: str, component: str, reader: str, items: list[Item]) -> list[Input]:
+def _grouped(
+    source: str,
+    component: str,
+    reader: str,
+    items: list[Item],
+    parameters: tuple[tuple[str, Any], ...] = (),
+) -> list[Input]:
     groups: list[list[Item]] = []
     room = 0
     for item in items:
@@ -122,15 +180,24 @@ def _grouped(source: str, component: str, reader: str, items: list[Item]) -> lis
         groups[-1].append(item)
         room -= item.size_bytes
     return [
-        _local_input(f"{source}/{component}/{number:03d}", component, reader, tuple(group))
+        _local_input(
+            f"{source}/{component}/{number:03d}", component, reader, tuple(group), parameters
+        )
         for number, group in enumerate(groups)
     ]
 
 
-def _local_input(name: str, component: str, reader: str, items: tuple[Item, ...]) -> Input:
-    mark = storage.digest_of([[i.name, i.size_bytes, i.stamp] for i in items])
+def _local_input(
+    name: str,
+    component: str,
+    reader: str,
+    items: tuple[Item, ...],
+    parameters: tuple[tuple[str, Any], ...],
+) -> Input:
+    marks = [[i.name, i.size_bytes, i.stamp] for i in items]
+    mark = storage.digest_of([marks, parameters] if parameters else marks)
     size = sum(i.size_bytes for i in items)
-    return Input(name, reader, component, size, mark, component, items)
+    return Input(name, reader, component, size, mark, component, items, parameters)
 
 
 def _with_unique_names(inputs: list[Input]) -> list[Input]:
@@ -146,14 +213,24 @@ def _with_unique_names(inputs: list[Input]) -> list[Input]:
 
 def read(
     one: Input, on_bytes: Callable[[bytes], None] | None = None
-) -> Iterator[Document | Quarantined]:
-    """Every record of an input, in order; `on_bytes` sees the bytes of a file as they are read."""
+) -> Iterator[Document | Quarantined | Skipped]:
+    """Every record of an input, in order; `on_bytes` sees the bytes of a file as they are read.
+
+    Where one of many items is damaged, the others are delivered first, then CorruptData is raised.
+    """
     if one.reader == JSONL_ZST:
         yield from jsonl_zst.read_documents(one.location, one.name, on_bytes)
         return
     module = registry.load(READERS, one.reader, "reader")
+    damage: list[CorruptData] = []
     for item in one.items:
-        yield from module.read(item, one.component)
+        try:
+            yield from module.read(item, one.component, **dict(one.parameters))
+        except CorruptData as error:
+            damage.append(error)
+    if damage:
+        more = f" (and {len(damage) - 1} more damaged)" if len(damage) > 1 else ""
+        raise type(damage[0])(f"{damage[0]}{more}") from damage[0]
 
 
 def content_digest(one: Input) -> str:
@@ -163,6 +240,15 @@ def content_digest(one: Input) -> str:
     digest = hashlib.sha256()
     for item in one.items:
         digest.update(item.name.encode("utf-8", "surrogateescape") + b"\0")
-        path = Path(item.location)
-        digest.update(path.read_bytes() if path.is_file() else item.location.encode())
+        for location in item.location.split("\n"):  # a group of files stands on lines of its own
+            _add_content(digest, location)
     return digest.hexdigest()
+
+
+def _add_content(digest: Any, location: str) -> None:
+    if "://" not in location and not Path(location).is_file():
+        digest.update(location.encode("utf-8", "surrogateescape"))
+        return
+    with storage.open_read(location) as stream:
+        while chunk := stream.read(_CHUNK_BYTES):
+            digest.update(chunk)

@@ -1,7 +1,8 @@
 """The account of a build: in = kept + dropped + duplicates + quarantined, in documents and bytes.
 
-Bytes are UTF-8 bytes of normalised text; `normalisation_bytes` is what normalising took away, and a
-quarantined record counts with the bytes of its raw line.
+Bytes are UTF-8 bytes of normalised and edited text; `normalisation_bytes` is what normalising took
+away and `edited` what each edit did (less than 0 where a mask is longer than what it hides), so
+that both count among the bytes that came in. A quarantined record counts with its raw line.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class Row:
     dropped: dict[str, Tally] = field(default_factory=dict)
     duplicates: dict[str, Tally] = field(default_factory=dict)
     normalisation_bytes: int = 0
+    edited: dict[str, int] = field(default_factory=dict)
     sha256: str = ""
     error: str | None = None
 
@@ -48,6 +50,10 @@ class Row:
         """Count a document as a copy (`exact` or `near`) of one that is kept."""
         self.duplicates.setdefault(kind, Tally()).add(bytes)
 
+    def edit(self, name: str, bytes: int) -> None:
+        """Count what the edit `name` took away from a document."""
+        self.edited[name] = self.edited.get(name, 0) + bytes
+
     def add(self, other: Row) -> None:
         """Count all of `other` too."""
         for name in ("read", "kept", "quarantined"):
@@ -58,12 +64,15 @@ class Row:
                 mine = getattr(self, name).setdefault(reason, Tally())
                 mine.add(tally.bytes, tally.documents)
         self.normalisation_bytes += other.normalisation_bytes
+        for name, size in other.edited.items():
+            self.edit(name, size)
 
     def check(self) -> None:
         """Raise SeamountError where a document or a byte is not accounted for."""
         parts = [self.kept, self.quarantined, *self.dropped.values(), *self.duplicates.values()]
         documents = sum(p.documents for p in parts)
-        size = sum(p.bytes for p in parts) + self.normalisation_bytes
+        changed = self.normalisation_bytes + sum(self.edited.values())
+        size = sum(p.bytes for p in parts) + changed
         if (documents, size) != (self.read.documents, self.read.bytes):
             raise SeamountError(
                 f"the ledger of {self.input} does not add up: {self.read.documents} documents and "
@@ -82,6 +91,7 @@ def row_to_dict(row: Row) -> dict[str, Any]:
         "duplicates": {kind: vars(t) for kind, t in sorted(row.duplicates.items())},
         "quarantined": vars(row.quarantined),
         "normalisation_bytes": row.normalisation_bytes,
+        "edited": dict(sorted(row.edited.items())),
         "sha256": row.sha256,
         "error": row.error,
     }
@@ -97,6 +107,7 @@ def row_from_dict(content: dict[str, Any]) -> Row:
         dropped={reason: Tally(**t) for reason, t in content["dropped"].items()},
         duplicates={kind: Tally(**t) for kind, t in content["duplicates"].items()},
         normalisation_bytes=content["normalisation_bytes"],
+        edited=dict(content.get("edited", {})),  # manifests before there were edits have none
         sha256=content["sha256"],
         error=content["error"],
     )

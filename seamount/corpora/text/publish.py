@@ -10,9 +10,9 @@ from seamount import __version__
 from seamount.core import lineage, storage
 from seamount.core.errors import CorruptData, SeamountError, UserError
 from seamount.corpora.text import assign, clean, ledger, manifest, shards, stage
-from seamount.corpora.text.inputs import Input, content_digest, is_catalog
+from seamount.corpora.text.inputs import Input, content_digest, is_catalog, reader_of
 
-QUARANTINE, DROPPED = "quarantine.json", "dropped"
+QUARANTINE, DROPPED, EDITED = "quarantine.json", "dropped", "edited"
 _STALE = "stale.json"
 
 
@@ -147,7 +147,7 @@ def _remove_stale(out: str, work: str, current: set[str]) -> None:
     if storage.exists(note):
         for path in set(storage.read_json(note)) - current:
             _remove(storage.join(out, path))
-    for name in (QUARANTINE, DROPPED):
+    for name in (QUARANTINE, DROPPED, EDITED):
         _remove(storage.join(out, name))
 
 
@@ -183,6 +183,10 @@ def _publish_dropped(
         for number, one in enumerate(done):
             data = storage.read_bytes(storage.join(one.folder, name))
             _place(data, out, f"{DROPPED}/{number:05d}-{kind}.jsonl.gz")
+    for number, one in enumerate(cleaned):
+        url = storage.join(one.folder, clean.EDITED)
+        if storage.exists(url):
+            _place(storage.read_bytes(url), out, f"{EDITED}/{number:05d}.jsonl.gz")
 
 
 def _publish_quarantine(out: str, cleaned: Sequence[stage.Done]) -> None:
@@ -242,6 +246,7 @@ def _is_same(one: Input, before: dict[str, Any]) -> bool:
 def refuse_foreign(out: str, sources: tuple[str, ...]) -> None:
     """Raise UserError where building into `out` would mix with, or eat, files of others."""
     for source in (s for s in sources if not is_catalog(s)):
+        source = (reader_of(source) or ("", source))[1]
         if storage.is_inside(out, source):
             raise UserError(
                 f"the output {out!r} is the source {source!r} or lies in it, so the next build "

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 from seamount import __version__
 from seamount.core import storage
 from seamount.core.code_version import code_digest
-from seamount.corpora.text.catalog import Catalog
+from seamount.corpora.text.catalog import EDITS, FILTERS, Catalog
 from seamount.corpora.text.inputs import Input
 
 # Raised whenever the same inputs and parameters would give other bytes.
-PIPELINE_VERSION = 1
+PIPELINE_VERSION = 2
 RESULT = "result.json"
 WORK = ".work"
 _BATCH_BYTES = (1 << 12, 1 << 26)
@@ -40,10 +41,26 @@ class Rules:
     # An edited filter or reader gives another corpus, whatever its name and parameters say.
     code: str = field(default_factory=lambda: code_digest("seamount.corpora.text"))
 
+    @cached_property
+    def outside_files(self) -> dict[str, str]:
+        """SHA-256 of every file that an edit or a filter loads: a model trained anew counts."""
+        if self.catalog.as_is:
+            return {}
+        from seamount.corpora.text.filters import outside_files
+
+        urls = [
+            url
+            for component in self.catalog.components.values()
+            for package, entries in ((EDITS, component.edits), (FILTERS, component.filters))
+            for url in outside_files(package, entries)
+        ]
+        return {url: storage.sha256(url) for url in sorted(set(urls))}
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values for keys and the manifest."""
         return {
             **{k: v for k, v in vars(self).items() if k != "catalog"},
+            "outside_files": self.outside_files,
             "catalog": self.catalog.model_dump(mode="json"),
             "code_version": __version__,
             "pipeline_version": PIPELINE_VERSION,

@@ -1,0 +1,1 @@
+"""Fetch large files whole: resumed, retried, from mirrors, checked, published atomically."""

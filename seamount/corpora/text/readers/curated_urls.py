@@ -1,0 +1,125 @@
+"""Pages that people found worth a link: one document a page, as OpenWebText was made.
+
+Submissions are JSON objects with `url` and `score` (Reddit's dumps), pages JSON objects with `url`
+and `html` or `text`; both stand in .jsonl files, in any order. A link counts from a score of
+`least_score` on; addresses that differ only in scheme, `www.`, fragment, tracking parameters or a
+last slash are one. Nothing is fetched: a link whose page is not there is passed over. `meta` keeps
+url, title and score.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+import urllib.parse
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from seamount.core.records import Document, Quarantined, Skipped
+from seamount.corpora.text.inputs import Item
+from seamount.corpora.text.readers import _archives, _files, _html, _json
+
+COMPONENT = "OpenWebText2"
+_WANTED = _files.with_suffix(".jsonl", ".ndjson", ".json")
+_TRACKING = ("utm_", "fbclid", "gclid", "ref_src")
+_SCHEMA = """
+PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -65536;
+CREATE TABLE link (key TEXT PRIMARY KEY, score INTEGER, title TEXT, source TEXT, told INTEGER);
+"""
+
+
+def items(limit_bytes: int | None, *, url: str, pages: str = "") -> list[Item]:
+    """All files of submissions at `url` and of pages at `pages` (or there too), as one item."""
+    found = _files.items(url, limit_bytes, lambda n: _WANTED(n) or _archives.is_archive(n))
+    name = found[0].name.partition("/")[0]
+    if pages:
+        found += _files.items(pages, None, lambda n: _WANTED(n) or _archives.is_archive(n))
+    return [_files.group(name, found)]
+
+
+def read(
+    item: Item, component: str, *, least_score: int = 3, **_: Any
+) -> Iterator[Document | Quarantined | Skipped]:
+    """One document a page; its id is the item's name and the address without its scheme."""
+    with _scratch() as table:
+        for record in _records(item):
+            if not isinstance(record, _json.Record):
+                yield record
+            elif not _is_page(record.value) and (reason := _keep(table, record, least_score)):
+                yield Skipped(record.source, reason, record.size_bytes)
+        for record in _records(item):
+            if isinstance(record, _json.Record) and _is_page(record.value):
+                yield _page(table, record, item, component)
+        rest = "SELECT source, length(title) FROM link WHERE told = 0 ORDER BY key"
+        for source, size in table.execute(rest):
+            yield Skipped(source, "no page for this link", size)
+
+
+@contextmanager
+def _scratch() -> Iterator[sqlite3.Connection]:
+    with (
+        tempfile.TemporaryDirectory(prefix="seamount-links-") as folder,
+        closing(sqlite3.connect(Path(folder) / "links.sqlite", isolation_level=None)) as table,
+    ):
+        table.executescript(_SCHEMA)
+        table.execute("BEGIN")
+        yield table
+
+
+def _records(item: Item) -> Iterator[_json.Record | Quarantined | Skipped]:
+    for location in _files.locations(item):
+        yield from _json.records(Item(item.name, location, 0, ""), _WANTED)
+
+
+def _is_page(value: dict[str, Any]) -> bool:
+    return isinstance(value.get("html"), str) or isinstance(value.get("text"), str)
+
+
+def _keep(table: sqlite3.Connection, record: _json.Record, least_score: int) -> str:
+    """Note a submission's link; why it is passed over, or nothing."""
+    score, key = record.value.get("score"), key_of(record.value.get("url"))
+    if type(score) is not int or not abs(score) < 1 << 62:
+        return "no score"
+    if not key:
+        return "no web address"
+    if score < least_score:
+        return f"score below {least_score}"
+    row = (key, score, str(record.value.get("title") or ""), record.source)
+    seen = table.execute("SELECT 1 FROM link WHERE key = ?", (key,)).fetchone()
+    if seen:
+        table.execute("UPDATE link SET score = max(score, ?) WHERE key = ?", (score, key))
+        return "address seen before"
+    table.execute("INSERT INTO link VALUES (?, ?, ?, ?, 0)", row)
+    return ""
+
+
+def _page(
+    table: sqlite3.Connection, record: _json.Record, item: Item, component: str
+) -> Document | Skipped:
+    value = record.value
+    key = key_of(value.get("url"))
+    link = table.execute("SELECT score, title, told FROM link WHERE key = ?", (key,)).fetchone()
+    if link is None or link[2]:
+        reason = "page seen before" if link else "page of no curated link"
+        return Skipped(record.source, reason, record.size_bytes)
+    table.execute("UPDATE link SET told = 1 WHERE key = ?", (key,))
+    text = value["text"] if isinstance(value.get("text"), str) else _html.to_text(value["html"])
+    meta = {"url": value["url"], "title": link[1], "score": link[0]}
+    return Document(text, component, f"{item.name}:{key}", record.source, meta)
+
+
+def key_of(url: Any) -> str:
+    """What addresses of the same page have in common; empty for what is no web address."""
+    try:
+        parts = urllib.parse.urlsplit(url if isinstance(url, str) else "")
+        host, port = (parts.hostname or "").removeprefix("www."), parts.port
+        query = urllib.parse.parse_qsl(parts.query, keep_blank_values=True, max_num_fields=200)
+    except ValueError:
+        return ""
+    if parts.scheme not in ("http", "https") or not host:
+        return ""
+    kept = urllib.parse.urlencode([q for q in query if not q[0].startswith(_TRACKING)])
+    place = host if port in (None, 80, 443) else f"{host}:{port}"
+    return f"{place}{parts.path.rstrip('/')}{'?' if kept else ''}{kept}"
