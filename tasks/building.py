@@ -8,7 +8,8 @@ from pydantic import BaseModel
 
 from seamount.core import settings, storage
 from seamount.core.wording import counted
-from seamount.corpora.text import build, manifest, shards
+from seamount.corpora.text import build, manifest
+from seamount.corpora.text.stages import shards
 from seamount.tracking.run import Run
 from tasks import corpus_stages as stages
 from tasks import publish

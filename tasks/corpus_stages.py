@@ -16,7 +16,8 @@ from prefect.cache_policies import NO_CACHE
 
 from seamount.core import progress, settings
 from seamount.corpora import graph
-from seamount.corpora.text import assign, build, clean, shards, stage
+from seamount.corpora.text import build
+from seamount.corpora.text.stages import assign, clean, shards, stage
 from tasks.caching import worth_retrying
 from tasks.parameters import CorpusOptions
 

@@ -133,7 +133,7 @@ def _print_new_weights(mixture: dict[str, Any]) -> None:
 
 
 def _print_ledger(total: dict[str, Any], url: str) -> None:
-    from seamount.corpora.text.publish import quarantined_by_reason
+    from seamount.corpora.text.stages.publish import quarantined_by_reason
 
     typer.echo(f"  read   {amount(total['in'])}")
     rows = [

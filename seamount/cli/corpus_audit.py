@@ -28,7 +28,7 @@ def audit(
     if dropped is not None:
         _show_dropped(url, dropped, json_file)
         return
-    from seamount.corpora.text.audit import audit as audited
+    from seamount.corpora.text.audit.composition import audit as audited
 
     result = audited(url)
     if emit(result, json_file):
@@ -40,7 +40,7 @@ def audit(
 
 
 def _show_dropped(url: str, per_rule: int, json_file: str | None) -> None:
-    from seamount.corpora.text.audit_dropped import as_text, sample_dropped
+    from seamount.corpora.text.audit.dropped import as_text, sample_dropped
 
     samples = sample_dropped(url, per_rule)
     if not emit(samples, json_file):

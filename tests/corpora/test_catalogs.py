@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from seamount.core.errors import UserError
-from seamount.corpora.text import audit
+from seamount.corpora.text.audit import composition
 from seamount.corpora.text.catalog import load_catalog
 from seamount.corpora.text.filters import load_rules
 
@@ -140,10 +140,13 @@ def test_mistakes_name_the_key_and_the_value(tmp_path: Path) -> None:
 
 
 def test_effective_number_of_components() -> None:
-    assert audit.effective_number([5, 5, 5, 5]) == pytest.approx(4)
-    assert audit.effective_number([7, 0]) == pytest.approx(1)
-    assert audit.effective_number([3, 1]) == pytest.approx(1.7547, abs=1e-4)  # by hand: e^0.5623
-    assert audit.effective_number([]) == 0
+    assert composition.effective_number([5, 5, 5, 5]) == pytest.approx(4)
+    assert composition.effective_number([7, 0]) == pytest.approx(1)
+    # by hand: e^0.5623
+    assert composition.effective_number([3, 1]) == pytest.approx(
+        1.7547, abs=1e-4
+    )  # by hand: e^0.5623
+    assert composition.effective_number([]) == 0
 
 
 @pytest.mark.parametrize("name", ["a\tb", "a\nb", "\x1b[31m", "", "x" * 201])

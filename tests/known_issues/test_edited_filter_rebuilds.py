@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from seamount.core.records import Document
-from seamount.corpora.text import stage
 from seamount.corpora.text.build import CorpusRequest, build_corpus
 from seamount.corpora.text.jsonl_zst import write_documents
+from seamount.corpora.text.stages import stage
 
 
 def test_code_change_rebuilds_the_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,8 +30,8 @@ from seamount.core import progress, storage
 from seamount.core.errors import CorruptData, UserError
 from seamount.corpora import graph
 from seamount.corpora.text import inputs as inputs_module
-from seamount.corpora.text import publish, stage
 from seamount.corpora.text.catalog import Catalog, load_catalog
+from seamount.corpora.text.stages import publish, stage
 
 log = logging.getLogger("seamount")
 SHARD_BYTES = 32 << 20
@@ -219,7 +219,7 @@ def build_corpus(request: CorpusRequest) -> CorpusRef:
 
 
 def _build(planned: Plan, request: CorpusRequest) -> CorpusRef:
-    from seamount.corpora.text import assign, clean, shards
+    from seamount.corpora.text.stages import assign, clean, shards
 
     rules, work = planned.rules, planned.work
     storage.make_folder(work)

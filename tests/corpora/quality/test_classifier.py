@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seamount.core.errors import CorruptData, UserError
-from seamount.corpora.text.classifier import (
+from seamount.corpora.text.filters import load_rules, outside_files
+from seamount.corpora.text.quality.classifier import (
     BUCKETS,
     Classifier,
     draw,
@@ -23,7 +24,6 @@ from seamount.corpora.text.classifier import (
     train_classifier,
     window,
 )
-from seamount.corpora.text.filters import load_rules, outside_files
 from seamount.corpora.text.text_statistics import measure
 
 # P Table 6 (arXiv 2101.00027): share of Common Crawl kept for alpha 1 to 9.

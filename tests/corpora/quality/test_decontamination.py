@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from seamount.core.errors import CorruptData, UserError
 from seamount.corpora.text.filters import load_rules, outside_files
-from seamount.corpora.text.ngram_index import Match, NgramIndex, build_index
+from seamount.corpora.text.quality.ngram_index import Match, NgramIndex, build_index
 from seamount.corpora.text.text_statistics import measure
 
 QUESTION = "Which planet of the solar system has the largest number of known moons in 2023?"
@@ -78,7 +78,7 @@ def test_an_equal_hash_of_other_words_is_no_match(benchmark: str) -> None:
     text = "these are thirteen words that no benchmark has but whose hash is made the same"
     import numpy as np
 
-    from seamount.corpora.text.ngram_index import _hashes, _words
+    from seamount.corpora.text.quality.ngram_index import _hashes, _words
 
     grams = np.sort(_hashes(_words(text.encode()), 13))
     places = index.where_G2[: len(grams)]

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from seamount.core.errors import CorruptData, UserError
 from seamount.core.records import Document
 from seamount.corpora.text import jsonl_zst, ledger
-from seamount.corpora.text.audit_dropped import as_text, sample_dropped
+from seamount.corpora.text.audit.dropped import as_text, sample_dropped
 from seamount.corpora.text.build import CorpusRequest, build_corpus
-from seamount.corpora.text.classifier import train_classifier
 from seamount.corpora.text.manifest import load_manifest
+from seamount.corpora.text.quality.classifier import train_classifier
 from seamount.corpora.text.split import read_split
 
 WORDS = ["the", "river", "carries", "water", "from", "high", "hills", "to", "a", "wide", "sea"]

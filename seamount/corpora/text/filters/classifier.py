@@ -7,8 +7,8 @@ from __future__ import annotations
 from typing import Any
 
 from seamount.core import storage
-from seamount.corpora.text import classifier as classifiers
 from seamount.corpora.text.filters import Rule
+from seamount.corpora.text.quality import classifier as classifiers
 from seamount.corpora.text.text_statistics import TextStatistics
 
 

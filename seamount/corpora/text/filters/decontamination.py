@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from seamount.corpora.text import ngram_index
 from seamount.corpora.text.filters import Rule
+from seamount.corpora.text.quality import ngram_index
 from seamount.corpora.text.text_statistics import TextStatistics
 
 

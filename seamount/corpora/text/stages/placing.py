@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 import xxhash
 
-from seamount.corpora.text import mixture, split, stage
+from seamount.corpora.text import mixture, split
+from seamount.corpora.text.stages import stage
 
 MIXTURE_REASON = "mixture: beyond the component's share"
 

@@ -12,12 +12,13 @@ from typing import Any
 from seamount.core import registry, storage
 from seamount.core.errors import CorruptData, UserError
 from seamount.core.records import Document, Quarantined, Skipped
-from seamount.corpora.text import inputs, jsonl_zst, ledger, stage, zstd_stream
+from seamount.corpora.text import inputs, jsonl_zst, ledger, zstd_stream
 from seamount.corpora.text.catalog import Catalog
 from seamount.corpora.text.edits import load_edits
 from seamount.corpora.text.edits._samples import Samples
 from seamount.corpora.text.filters import load_rules
 from seamount.corpora.text.normalise import normalise
+from seamount.corpora.text.stages import stage
 
 DOCUMENTS, INDEX, DROPPED = "documents", "index.parquet", "dropped.jsonl.gz"
 EDITED = "edited.jsonl.gz"

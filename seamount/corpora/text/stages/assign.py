@@ -16,9 +16,10 @@ import pyarrow.parquet as pq
 
 from seamount.core import storage
 from seamount.core.errors import UserError
-from seamount.corpora.text import ledger, placing, split, stage
-from seamount.corpora.text.clean import INDEX
+from seamount.corpora.text import ledger, split
 from seamount.corpora.text.dedupe import clusters, minhash
+from seamount.corpora.text.stages import placing, stage
+from seamount.corpora.text.stages.clean import INDEX
 
 TABLE, DOCUMENTS = "table.parquet", "documents.parquet"
 _ALARM_SHARE = 0.5

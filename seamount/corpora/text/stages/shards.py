@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 from seamount.core import storage
 from seamount.core.errors import SeamountError
 from seamount.core.records import Document
-from seamount.corpora.text import clean, jsonl_zst, stage, zstd_stream
-from seamount.corpora.text.placing import copy_id
+from seamount.corpora.text import jsonl_zst, zstd_stream
+from seamount.corpora.text.stages import clean, stage
+from seamount.corpora.text.stages.placing import copy_id
 
 DATA, SHARD, DROPPED = "data", "shard", "dropped.jsonl.gz"
 _FLUSH_BYTES = 64 << 20

@@ -9,8 +9,9 @@ from typing import Any
 from seamount import __version__
 from seamount.core import lineage, storage
 from seamount.core.errors import CorruptData, SeamountError, UserError
-from seamount.corpora.text import assign, clean, ledger, manifest, shards, stage
+from seamount.corpora.text import ledger, manifest
 from seamount.corpora.text.inputs import Input, content_digest, is_catalog, reader_of
+from seamount.corpora.text.stages import assign, clean, shards, stage
 
 QUARANTINE, DROPPED, EDITED = "quarantine.json", "dropped", "edited"
 _STALE = "stale.json"

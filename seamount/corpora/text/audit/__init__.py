@@ -1,0 +1,1 @@
+"""What a corpus is composed of, and what its rules took away."""
