@@ -20,19 +20,17 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import PurePosixPath
 from typing import Any
 
 from seamount.core import storage
-from seamount.core.errors import CorruptData, UserError
+from seamount.core.errors import UserError
 from seamount.core.records import Document, Quarantined
 from seamount.corpora.text import zstd_stream
 
 SUFFIX = ".jsonl.zst"
 UNKNOWN = "unknown"
-_BLOCK_BYTES = 1 << 20
-_MAX_LINE_BYTES = 1 << 30
 _MAX_COMPONENT_LENGTH = 200
 _BLANK = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
@@ -97,13 +95,14 @@ def read_documents(
     name = stem(url) if name is None else name
     line = 1
     with storage.open_read(url) as stream:
-        for block in line_blocks(zstd_stream.decompressed(stream, url, on_bytes)):
+        for block in zstd_stream.line_blocks(stream, url, on_bytes):
             if line == 1 and block.startswith(_BOM):
                 block = block[len(_BOM) :]
             lines = block.count(b"\n")
             if line + lines >= start_line:
-                kept = _without_first(block, start_line - line)
-                yield from _records(kept, max(line, start_line), url, name)
+                passed = max(0, start_line - line)
+                kept = _without_first(block, passed)
+                yield from _records(kept, lines - passed, line + passed, url, name)
             line += lines
 
 
@@ -146,37 +145,11 @@ def encode_line(document: Document) -> bytes:
         return json.dumps(record, ensure_ascii=False, default=str).encode() + b"\n"
 
 
-def line_blocks(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Join pieces into blocks of about 1 MB that end at a line end.
-
-    Where the pieces end in CorruptData, what stands before the damage comes first, but never half a
-    line. A line beyond the limit of 1 GiB is CorruptData too, since memory is bounded.
-    """
-    parts: list[bytes] = []
-    size = 0
-    try:
-        for piece in pieces:
-            cut = piece.rfind(b"\n") + 1
-            if cut and size + cut >= _BLOCK_BYTES:
-                yield b"".join([*parts, piece[:cut]])
-                parts, size, piece = [], 0, piece[cut:]
-            parts.append(piece)
-            size += len(piece)
-            if size > _MAX_LINE_BYTES:
-                raise CorruptData(f"a line is longer than {_MAX_LINE_BYTES} bytes")
-    except CorruptData:
-        rest = b"".join(parts)
-        if whole := rest[: rest.rfind(b"\n") + 1]:
-            yield whole
-        raise
-    if rest := b"".join(parts):
-        yield rest
-
-
-def _records(block: bytes, line: int, url: str, name: str) -> Iterator[Document | Quarantined]:
-    lines = block.count(b"\n") + (not block.endswith(b"\n"))
+def _records(
+    block: bytes, line_ends: int, line: int, url: str, name: str
+) -> Iterator[Document | Quarantined]:
     records = _decode_fast(block)
-    if records is not None and len(records) == lines:
+    if records is not None and len(records) == line_ends + (not block.endswith(b"\n")):
         for offset, record in enumerate(records):
             yield _document(record.text, record.meta, line + offset, url, name)
         return
@@ -251,12 +224,17 @@ def is_component_name(name: Any) -> bool:
     return not re.search("[\x00-\x1f\x7f-\x9f\u2028\u2029]", name)
 
 
+@lru_cache(maxsize=4096)
+def _component(name: str) -> str:
+    return name if is_component_name(name) else UNKNOWN
+
+
 def _document(text: str, meta: Any, line: int, url: str, name: str) -> Document:
     rest = dict(meta) if isinstance(meta, dict) else {} if meta is None else {"value": meta}
     component, own_id = rest.pop("pile_set_name", None), rest.pop("id", None)
     return Document(
         text=text,
-        component=component if is_component_name(component) else UNKNOWN,
+        component=_component(component) if isinstance(component, str) else UNKNOWN,
         id=own_id if isinstance(own_id, str) and own_id else f"{name}:{line}",
         source=f"{url}:{line}",
         meta=rest,

@@ -7,17 +7,19 @@ is followed to its end. Several frames, skippable frames and empty frames are al
 from __future__ import annotations
 
 import hashlib
+import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
 from seamount.core.errors import CorruptData
+from seamount.corpora.text.zstd_frames import FrameWalk
 
 LEVEL = 3  # what the Pile's own files use; 6 saves 11 % of the bytes at a third of the speed
 _MAX_WINDOW_BYTES = 1 << 31
-_READ_BYTES = (1 << 8, 1 << 18)  # least and most compressed bytes fed at a time
-_OUTPUT_AIM_BYTES = 2 << 20
-_PIECE_BYTES = 1 << 20
+MAX_LINE_BYTES = 1 << 30
+_READ_BYTES = 1 << 18
+_PIECE_BYTES = 1 << 18  # content stays in the processor's cache until it is parsed
 _SKIPPABLE = [bytes([0x50 + n]) for n in range(16)]
 _MAGIC = {
     b"\x1f\x8b": "gzip",
@@ -40,91 +42,127 @@ class WrongFormat(CorruptData):
     exit_code = 2
 
 
+class Reader:
+    """The content of a zstd file, read into the caller's buffer.
+
+    `on_bytes` sees the compressed bytes as they are read. What stands before a damage is given
+    first, then CorruptData naming `url` is raised.
+    """
+
+    def __init__(
+        self, stream: IO[bytes], url: str, on_bytes: Callable[[bytes], None] | None = None
+    ) -> None:
+        import zstandard
+
+        self._error_type = zstandard.ZstdError
+        self._source = _Source(stream, url, on_bytes)
+        decompressor = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES)
+        source: Any = self._source  # of a file, only `read` is used
+        self._content = decompressor.stream_reader(
+            source, read_size=_READ_BYTES, read_across_frames=True
+        )
+
+    def readinto(self, buffer: memoryview) -> int:
+        """Fill `buffer` as far as content goes; returns how far, 0 at the end."""
+        try:
+            given = self._content.readinto(buffer)
+        except self._error_type as error:
+            what = str(error).removeprefix("zstd decompress error: ")
+            raise self._source.walk.damage(what) from error
+        if not given:
+            self._source.finish()
+        return given
+
+
+class _Source:
+    """Hands the decompressor one frame at a time, so that damage is told of the right one."""
+
+    def __init__(
+        self, stream: IO[bytes], url: str, on_bytes: Callable[[bytes], None] | None
+    ) -> None:
+        self.walk = FrameWalk(url)
+        self._stream, self._on_bytes = stream, on_bytes
+        self._waiting = b""
+        self._error: CorruptData | None = None
+
+    def read(self, size: int) -> bytes:
+        """Bytes of the frame at hand; none at the end and where no frame begins."""
+        if not self._waiting:
+            self._waiting = self._stream.read(size)
+            if self._on_bytes is not None:
+                self._on_bytes(self._waiting)
+        try:
+            if self.walk.position == 0:
+                _refuse_other_formats(self._waiting, self.walk.url)
+            taken = self.walk.take(self._waiting)
+        except CorruptData as error:  # kept: what was decompressed so far comes first
+            self._error = error
+            return b""
+        piece, self._waiting = self._waiting[:taken], self._waiting[taken:]
+        return piece
+
+    def finish(self) -> None:
+        """Raise what is wrong with the file as a whole."""
+        if self._error is not None:
+            raise self._error
+        self.walk.finish()
+
+
+def _refuse_other_formats(head: bytes, url: str) -> None:
+    for magic, name in _MAGIC.items():
+        if head.startswith(magic):
+            raise WrongFormat(
+                f"{url} is {name}, not zstd, whatever its name says: recompress it with zstd"
+            )
+
+
 def decompressed(
     stream: IO[bytes], url: str, on_bytes: Callable[[bytes], None] | None = None
 ) -> Iterator[bytes]:
-    """Yield the content of a zstd stream piece by piece; `on_bytes` sees what is read.
+    """Yield the content of a zstd stream piece by piece; see Reader for damage."""
+    reader = Reader(stream, url, on_bytes)
+    buffer = bytearray(_PIECE_BYTES)
+    view = memoryview(buffer)
+    while given := reader.readinto(view):
+        yield bytes(view[:given])
 
-    Raises CorruptData naming `url`, after everything that stands before the damage was yielded.
+
+def line_blocks(
+    stream: IO[bytes], url: str, on_bytes: Callable[[bytes], None] | None = None
+) -> Iterator[bytes]:
+    """Yield the content in blocks that end at a line end (the last one perhaps not).
+
+    Before CorruptData all whole lines that could be decompressed come first, but never half a one.
+    A line beyond the limit of 1 GiB is CorruptData too, since memory is bounded.
     """
-    frames = _Frames(url)
-    least, most = _READ_BYTES
-    read_bytes = 8 * least
-    while chunk := stream.read(read_bytes):
-        if on_bytes is not None:
-            on_bytes(chunk)
-        given = 0
-        for piece in frames.feed(chunk):
-            given += len(piece)
-            yield from _pieces(piece)
-        # A highly compressible stretch is fed in smaller steps, so that memory stays bounded.
-        shrink = given > _OUTPUT_AIM_BYTES
-        read_bytes = max(least, read_bytes // 8) if shrink else min(most, read_bytes * 2)
-    frames.finish()
-
-
-def _pieces(data: bytes) -> Iterator[bytes]:
-    for start in range(0, len(data), _PIECE_BYTES):
-        yield data[start : start + _PIECE_BYTES] if len(data) > _PIECE_BYTES else data
-
-
-class _Frames:
-    """Follows the frames of one file; `position` counts the compressed bytes taken."""
-
-    def __init__(self, url: str) -> None:
-        self.url, self.position, self.started_at = url, 0, 0
-        self.frame: Any = None
-
-    def feed(self, chunk: bytes) -> Iterator[bytes]:
-        import zstandard
-
-        if self.position == 0:
-            self._refuse_other_formats(chunk)
-        while chunk:
-            if self.frame is None:
-                self.started_at = self.position
-                decompressor = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES)
-                self.frame = decompressor.decompressobj()
-            try:
-                piece = self.frame.decompress(chunk)
-            except zstandard.ZstdError as error:
-                raise self._damage(str(error).removeprefix("zstd decompressor error: ")) from error
-            if piece:
-                yield piece
-            rest = self.frame.unused_data if self.frame.eof else b""
-            self.position += len(chunk) - len(rest)
-            if self.frame.eof:
-                self.frame = None
-            chunk = rest
-
-    def finish(self) -> None:
-        if self.frame is not None:
-            raise CorruptData(
-                f"{self.url} is cut short: the zstd frame that starts at byte {self.started_at} "
-                f"has no end in a file of {self.position} bytes; fetch or write the file again"
-            )
-
-    def _refuse_other_formats(self, head: bytes) -> None:
-        for magic, name in _MAGIC.items():
-            if head.startswith(magic):
-                raise WrongFormat(
-                    f"{self.url} is {name}, not zstd, whatever its name says: "
-                    "recompress it with zstd"
-                )
-
-    def _damage(self, what: str) -> CorruptData:
-        return CorruptData(
-            f"{self.url} is damaged in the zstd frame that starts at byte {self.started_at} "
-            f"({what}); fetch or write the file again"
-        )
+    reader = Reader(stream, url, on_bytes)
+    buffer, held = bytearray(_PIECE_BYTES), 0
+    try:
+        while given := reader.readinto(memoryview(buffer)[held:]):
+            cut = buffer.rfind(b"\n", held, held + given) + 1
+            held += given
+            if cut:
+                yield bytes(memoryview(buffer)[:cut])
+                held -= cut
+                buffer[:held] = buffer[cut : cut + held]
+                if held < _PIECE_BYTES < len(buffer):  # one that grew for a long line
+                    buffer = buffer[:_PIECE_BYTES]
+            elif held == len(buffer):
+                if held >= MAX_LINE_BYTES:
+                    raise CorruptData(f"{url}: a line is longer than {MAX_LINE_BYTES} bytes")
+                buffer += bytes(len(buffer))
+    except CorruptData:
+        whole = buffer.rfind(b"\n", 0, held) + 1
+        if whole:
+            yield bytes(memoryview(buffer)[:whole])
+        raise
+    if held:
+        yield bytes(memoryview(buffer)[:held])
 
 
 def decompress_frame(data: bytes, url: str) -> bytes:
     """The content of one frame; raises CorruptData naming `url`."""
-    frames = _Frames(url)
-    content = b"".join(frames.feed(data))
-    frames.finish()
-    return content
+    return b"".join(decompressed(io.BytesIO(data), url))
 
 
 class HashingWriter:

@@ -105,7 +105,7 @@ class _Runs:
 
 def _lines(url: str) -> Iterator[bytes]:
     with storage.open_read(url) as stream:
-        for block in jsonl_zst.line_blocks(zstd_stream.decompressed(stream, url)):
+        for block in zstd_stream.line_blocks(stream, url):
             yield from _split(block)
 
 
