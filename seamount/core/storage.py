@@ -139,7 +139,8 @@ def open_read(url: str) -> Iterator[IO[bytes]]:
     except Exception as error:
         # fsspec takes every refusal of a server for "not found"; the cause knows better
         refused = error.__cause__ if isinstance(error, FileNotFoundError) else error
-        if type(refused).__module__.partition(".")[0] in _CLIENTS:
+        absent = refused is not error and getattr(refused, "status", None) == 404
+        if not absent and type(refused).__module__.partition(".")[0] in _CLIENTS:
             text = " ".join(str(refused).split())[:300]
             raise SeamountError(f"cannot read {url!r}: {text}; check address and access") from error
         if isinstance(error, OSError):

@@ -102,7 +102,7 @@ def test_a_store_without_its_package_names_what_to_install(
     loaded = [name for name in sys.modules if name.startswith(f"{package}.")]
     for name in (package, *loaded):
         monkeypatch.setitem(sys.modules, name, None)  # not to be imported, installed or not
-    monkeypatch.setattr(sys.modules["fsspec.registry"], "_registry", {})
+    monkeypatch.delitem(sys.modules["fsspec.registry"]._registry, protocol, raising=False)
     with pytest.raises(UserError, match=f"{protocol}:// needs .* `pip install {package}`"):
         storage.exists(f"{protocol}://bucket/a.jsonl.zst")
 
