@@ -57,7 +57,9 @@ def build(
     ] = None,
     keep_dropped: Annotated[bool, typer.Option(help="Store what was dropped, too.")] = False,
     allow_broken: Annotated[bool, typer.Option(help="Use what a broken file still gives.")] = False,
-    dry_run: Annotated[bool, typer.Option(help="Only list what would be read.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option(help="Only tell what it would read, keep and cost.")
+    ] = False,
     json_file: JsonOption = None,
 ) -> None:
     """Turn sources into train, val and test shards with an account of every document.
@@ -84,17 +86,12 @@ def build(
         keep_dropped=keep_dropped,
         allow_broken=allow_broken,
     )
-    (_show_plan if dry_run else _build)(request, json_file)
+    if dry_run:
+        from seamount.cli import corpus_dry_run
 
-
-def _show_plan(request: Any, json_file: str | None) -> None:
-    from seamount.corpora.text.build import plan
-
-    planned = plan(request)
-    found = [{"name": i.name, "size_bytes": i.size_bytes} for i in planned.inputs]
-    if not emit({"inputs": found, "batches": len(planned.batches)}, json_file):
-        for one in found:
-            typer.echo(f"{one['size_bytes']:>14,}  {one_line(one['name'])}")
+        corpus_dry_run.show(request, json_file)
+    else:
+        _build(request, json_file)
 
 
 def _build(request: Any, json_file: str | None) -> None:

@@ -19,12 +19,12 @@ class FrameWalk:
     """Follows the frames of one file as its bytes come by.
 
     `started_at` is where the frame at hand (or the last one) begins, `inside` whether one is open,
-    `position` how many bytes have come by.
+    `position` how many bytes have come by, `settled` where the last whole block or header ended.
     """
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.position = self.started_at = 0
+        self.position = self.started_at = self.settled = 0
         self.inside = False
         self._parse, self._wanted = self._magic, 4
         self._head = b""  # of what is parsed next, as far as it has come
@@ -46,6 +46,8 @@ class FrameWalk:
                 self._head += data[taken : taken + step]
             taken += step
             self.position += step
+            if not self._skip and not self._head:
+                self.settled = self.position
             if not self._skip and len(self._head) == self._wanted:
                 head, self._head = self._head, b""
                 self._parse(head)
