@@ -54,12 +54,16 @@ class PackedSequences:
         """(ids int64 [T + 1], document number of each id int64 [T + 1]) of sequence `index`."""
         import numpy as np
 
-        epoch, position = divmod(index, len(self))
-        start = permuted(position, len(self), self.seed, epoch) * self.sequence_length
+        start = self.start_of(index)
         stop = start + self.sequence_length + 1
         ids = np.asarray(self.file.tokens[start:stop], dtype=np.int64)
         documents = np.searchsorted(self._starts, np.arange(start, stop), side="right") - 1
         return ids, documents
+
+    def start_of(self, index: int) -> int:
+        """Where in the token file sequence `index` begins."""
+        epoch, position = divmod(index, len(self))
+        return permuted(position, len(self), self.seed, epoch) * self.sequence_length
 
     @cached_property
     def _starts(self) -> np.ndarray:

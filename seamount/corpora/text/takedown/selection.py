@@ -44,7 +44,7 @@ def select(url: str, content: dict[str, Any], rule: Rule) -> Selection:
     if rule.match is not None:
         return _by_text(url, content, rule)
     if rule.components:
-        return Selection(_filtered(url, "component", rule.components))
+        return Selection(rows_with(url, "component", rule.components))
     return _by_id(url, content, rule)
 
 
@@ -79,10 +79,10 @@ def is_repeated(content: dict[str, Any]) -> bool:
 
 
 def _by_id(url: str, content: dict[str, Any], rule: Rule) -> Selection:
-    named = _filtered(url, "id", rule.ids)
+    named = rows_with(url, "id", rule.ids)
     found = set(named["id"].to_pylist())
     absent = tuple(name for name in rule.ids if name not in found)
-    alike = _filtered(url, "digest", tuple(set(named["digest"].to_pylist())))
+    alike = rows_with(url, "digest", tuple(set(named["digest"].to_pylist())))
     bases = set(found)
     if is_repeated(content):
         bases |= {base for name in found if (base := base_of(name)) is not None}
@@ -127,7 +127,8 @@ def chosen(batch: pa.RecordBatch, lines: dict[str, np.ndarray]) -> np.ndarray:
     return mask
 
 
-def _filtered(url: str, column: str, values: tuple[str, ...]) -> pa.Table:
+def rows_with(url: str, column: str, values: tuple[str, ...]) -> pa.Table:
+    """Rows of documents.parquet whose `column` has one of `values`, in the corpus's order."""
     wanted = pa.array(values, pa.string())
     parts = []
     for batch in document_index.batches(url):
