@@ -1,4 +1,4 @@
-"""`seamount corpus audit`: what a corpus is composed of, what its rules took away, what it holds."""
+"""`seamount corpus audit`: what a corpus is composed of, holds, and what its rules took away."""
 
 from __future__ import annotations
 
@@ -95,17 +95,22 @@ def _print_parts(result: dict[str, Any]) -> None:
         tokens = "" if part["tokens"] is None else f"{part['tokens']:,}"
         typer.echo(
             f"  {shown} {part['documents']:>10,} {part['bytes']:>14,} {part['share']:>7.2%} "
-            f"{tokens:>13}  {one_line(part['kind'], 20)}"
+            f"{tokens:>13}  {_told(part['kind'], '')[:20]}"
         )
     tokens, left_out = result["tokens"], result["tokens"].get("unknown_bytes")
     also = f" ({left_out:,} bytes of components without one left out)" if left_out else ""
     typer.echo(f"  tokens: {tokens['total']:,}, {tokens['method']}{also}")
     for what, parts in (("kind", result["kinds"]), ("decade", result["decades"] or {})):
-        for shown, part in zip(column(list(parts)), parts.values(), strict=True):
+        names = column([_told(name, f"no {what} told") for name in parts])
+        for shown, part in zip(names, parts.values(), strict=True):
             share = part["bytes"] / total
             typer.echo(
                 f"  {what:<6} {shown} {part['documents']:>10,} {part['bytes']:>14,} {share:>7.2%}"
             )
+
+
+def _told(name: str, otherwise: str) -> str:
+    return otherwise if name == "unknown" else one_line(name)
 
 
 def _show_contamination(
@@ -150,7 +155,9 @@ def _show_bias(url: str, path: str, json_file: str | None) -> None:
                 + ("" if v["lift"] is None else f" (x{v['lift']:.2f})")
                 for g, v in groups.items()
             )
-            typer.echo(f"    {one_line(target, 30):<20} {part['targets'][target]:>8,}  near: {told}")
+            typer.echo(
+                f"    {one_line(target, 30):<20} {part['targets'][target]:>8,}  near: {told}"
+            )
 
 
 def _show_dropped(url: str, per_rule: int, json_file: str | None) -> None:

@@ -209,8 +209,8 @@ def test_artefacts_that_saw_it(road: Path, tmp_path: Path, capsys) -> None:  # t
     shutil.move(road, tmp_path / "away")
     try:
         corpus = str(here / "corpus")
-        train, val = (list(read_split(corpus, s))[0].id for s in ("train", "val"))
-        held_out = list(read_split(corpus, "test"))[0].id
+        train, val = (next(read_split(corpus, s)).id for s in ("train", "val"))
+        held_out = next(read_split(corpus, "test")).id
         done = exclude(corpus, Rule(ids=(train, val)))
         seen = {
             str(Path(w.path).relative_to(here)): w

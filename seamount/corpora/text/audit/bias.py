@@ -41,8 +41,8 @@ class WordList:
 
 
 def read_words(url: str) -> WordList:
-    """A word list: YAML with `groups: {name: [words]}`, `targets` (a list, or names with lists) and,
-    if wanted, `window`. Raises UserError for anything else, and for a word in two groups.
+    """A word list: YAML with `groups: {name: [words]}`, `targets` (a list, or names with lists)
+    and, if wanted, `window`. Raises UserError for anything else, and for a word in two groups.
     """
     content = yaml_file.read(url, f"word list {url}")
     if not isinstance(content, dict) or not {"groups", "targets"} <= set(content):
@@ -55,7 +55,9 @@ def read_words(url: str) -> WordList:
     targets = content["targets"]
     if isinstance(targets, list):
         targets = {str(word): [word] for word in targets}
-    return WordList(_words(content["groups"], "groups", url), _words(targets, "targets", url), window)
+    return WordList(
+        _words(content["groups"], "groups", url), _words(targets, "targets", url), window
+    )
 
 
 def _words(content: Any, key: str, url: str) -> dict[str, str]:

@@ -94,9 +94,7 @@ def _counts_read(url: str, decades: bool) -> _Counts:
     return counts
 
 
-def _described(
-    counts: _Counts, kinds: Mapping[str, str], tokens: dict[str, Any]
-) -> dict[str, Any]:
+def _described(counts: _Counts, kinds: Mapping[str, str], tokens: dict[str, Any]) -> dict[str, Any]:
     size = sum(part["bytes"] for part in counts.components.values())
     components = {
         name: {

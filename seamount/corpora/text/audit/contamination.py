@@ -103,7 +103,10 @@ def _described(one: Located, size: int, covered: int, matches: list[Match]) -> d
         "bytes": size,
         "passage_bytes": covered,
         "passages": [
-            {"benchmark": match.benchmark, "text": document.text[match.start : match.end][:_PASSAGE]}
+            {
+                "benchmark": match.benchmark,
+                "text": document.text[match.start : match.end][:_PASSAGE],
+            }
             for match in longest[:_PASSAGES]
         ],
     }

@@ -126,9 +126,12 @@ def add_to_excluded(url: str, rows: pa.Table, number: int, target: str) -> None:
 
 
 def excluded_rows(url: str) -> pa.Table | None:
-    """excluded.parquet of the corpus in `url`; None where nothing was ever excluded."""
+    """excluded.parquet of the corpus in `url`; None where nothing was ever excluded.
+
+    A file that the manifest knows nothing of was left by a corpus that stood here before.
+    """
     path = storage.join(url, EXCLUDED)
-    if not storage.exists(path):
+    if not manifest.load_manifest(url).get("exclusions") or not storage.exists(path):
         return None
     with storage.open_read(path) as stream:
         return pq.read_table(stream)

@@ -25,7 +25,9 @@ class Rule:
     def __post_init__(self) -> None:
         given = [bool(self.components), bool(self.ids), self.match is not None]
         if sum(given) != 1:
-            raise UserError("give what to exclude: one of --component, --id, --match, --repeat")
+            raise UserError(
+                "say what to exclude: by components, by ids or by a match, exactly one of them"
+            )
         object.__setattr__(self, "components", tuple(sorted(set(self.components))))
         object.__setattr__(self, "ids", tuple(sorted(set(self.ids))))
         if self.match is not None:

@@ -157,6 +157,4 @@ def found_or_excluded(selection: Selection, gone: set[str]) -> None:
     if unknown:
         shown = ", ".join(one_line(name, 80) for name in unknown[:5])
         more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
-        raise UserError(
-            f"no document has the id {shown}{more}: look with `seamount corpus find`"
-        )
+        raise UserError(f"no document has the id {shown}{more}: look with `seamount corpus find`")

@@ -3,8 +3,9 @@
     .exclude/files/...   new files under numbers, written while the old corpus stands
     .exclude/plan.json   written last: from now on a rerun only goes forward
 
-Then the old manifest goes first, each file moves to its name, and the new manifest comes last: until
-it stands, the folder holds no corpus. Killed before plan.json the old corpus stands as it was.
+Then the old manifest goes first, each file moves to its name, and the new manifest comes last:
+until it stands, the folder holds no corpus. Killed before plan.json the old corpus stands as it
+was.
 """
 
 from __future__ import annotations
@@ -37,9 +38,7 @@ def alone(url: str) -> Iterator[None]:
         try:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise UserError(
-                f"another exclusion is at work in {url}: wait until it ended"
-            ) from None
+            raise UserError(f"another exclusion is at work in {url}: wait until it ended") from None
         yield
     finally:
         os.close(folder)

@@ -34,7 +34,8 @@ def trace(url: str, name: str, folders: Sequence[str] = ()) -> dict[str, Any]:
     rows = _copies_only_of(rows, name, content)
     if not rows and not gone:
         raise UserError(
-            f"no document of {url} has the id {one_line(name, 80)}: look with `seamount corpus find`"
+            f"no document of {url} has the id {one_line(name, 80)}: "
+            "look with `seamount corpus find`"
         )
     ids = {row["id"] for row in rows} | {row["id"] for row in gone}
     return {

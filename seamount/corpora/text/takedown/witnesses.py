@@ -107,13 +107,15 @@ class _Search:
             return self._tokens(one)
         if one.record.kind == "tokenizer" and _corpus_digest(one) in self.states:
             # Its vocabulary is learnt from the train split alone.
-            says = "learnt from the train split as it was before" if self.removed.get("train") else ""
+            says = (
+                "learnt from the train split as it was before" if self.removed.get("train") else ""
+            )
             return _as("saw" if says else "clean", one, says)
         verdicts = [self._input(role, ref) for role, ref in sorted(inputs.items())]
         for state in _ENDS:
-            says = [says for found, says in verdicts if found == state]
-            if says and state != "clean":
-                return _as(state, one, "; ".join(says))
+            reasons = [says for found, says in verdicts if found == state]
+            if reasons and state != "clean":
+                return _as(state, one, "; ".join(reasons))
         return _as("clean", one, "")
 
     def _input(self, role: str, ref: Any) -> tuple[str, str]:
