@@ -50,7 +50,7 @@ def describe_corpus(corpus: str, out: str, options: AuditOptions, run: Run) -> A
         storage.write_json(storage.join(out, "audit.json"), result)
         pictures.write(result, storage.join(out, "audit.svg"))
         publish.table("corpus-composition", _rows(result), "Every component of the corpus")
-        svg = pictures.stacked(list(pictures.draw(result).values()))
+        svg = pictures.stacked(pictures.draw(result))
         publish.picture("corpus-composition-plot", svg, "Composition of the corpus")
         effective = {name: part["after"] for name, part in result["effective"].items()}
         run.log_metrics({f"audit/effective_{name}": n for name, n in effective.items()})

@@ -87,6 +87,16 @@ def test_a_component(corpus: Path, component: str) -> None:
     assert component not in content["mixture"]
     shares = [part["achieved_share"] for part in content["mixture"].values()]
     assert sum(shares) == pytest.approx(1)
+    assert done.exclusion is not None
+    # natural proportions: the Pile's own weights of the two components it knows
+    pile = {"Github": 7.59, "ArXiv": 8.96}
+    there = sum(pile.values())
+    for name, part in done.exclusion["mixture"].items():
+        left = there - pile.get(component, 0)
+        before = pile[name] / there if name in pile else None
+        after = pile[name] / left if name in pile and name != component else None
+        for told, wanted in zip(part["weight"], (before, after), strict=True):
+            assert told == (None if wanted is None else pytest.approx(wanted, rel=2e-3))
 
 
 def test_an_id_touches_one_shard_and_leaves_the_others_as_they_are(corpus: Path) -> None:

@@ -25,7 +25,7 @@ def write(result: dict[str, Any], path: str) -> None:
     """Draw the result of `composition.audit` into the file `path` (.svg or .html), atomically."""
     check_name(path)
     drawn = draw(result)
-    content = _page(drawn) if path.endswith(".html") else stacked(list(drawn.values()))
+    content = _page(drawn) if path.endswith(".html") else stacked(drawn)
     storage.write_bytes(path, content.encode())
 
 
@@ -61,16 +61,21 @@ def _shares(parts: dict[str, Any]) -> dict[str, float]:
     return {name: shares[name] for name in largest} | {f"{len(shares) - 39} others": rest}
 
 
-def stacked(drawn: list[str]) -> str:
-    """Charts one under another in one SVG."""
+def stacked(drawn: dict[str, str]) -> str:
+    """Charts one under another in one SVG, each below its title."""
     top, placed = _GAP, []
-    for svg in drawn:
+    for title, svg in drawn.items():
+        placed.append(
+            f'<text x="8" y="{top:.1f}" font-family="system-ui, sans-serif" font-size="15" '
+            f'fill="var(--ink, #1b2a33)">{escape(title)}</text>'
+        )
+        top += _GAP / 3
         box = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
         assert box is not None  # charts writes it
         height = _WIDTH * float(box[2]) / float(box[1])
         where = f'<svg x="0" y="{top:.1f}" width="{_WIDTH:.0f}" height="{height:.1f}"'
         placed.append(svg.replace("<svg", where, 1))
-        top += height + _GAP
+        top += height + 2 * _GAP
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH:.0f} {top:.0f}" '
         f'width="{_WIDTH:.0f}" height="{top:.0f}">'

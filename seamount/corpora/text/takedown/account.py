@@ -146,13 +146,28 @@ def _entry(
 
 
 def _changes(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    """Weight and achieved share of each component before and after; None where it is gone."""
+    """Weight and achieved share of each component before and after.
+
+    A mixture that keeps natural proportions has no weights in force: then those that the catalog
+    states, scaled to the components that are there. None where a component is gone or has none.
+    """
+    old, new = _weights(before), _weights(after)
     return {
         name: {
-            "weight": [part["weight"], after.get(name, {}).get("weight")],
+            "weight": [old[name], new.get(name)],
             "share": [part["achieved_share"], after.get(name, {}).get("achieved_share", 0.0)],
         }
         for name, part in before.items()
+    }
+
+
+def _weights(mixture: dict[str, Any]) -> dict[str, float | None]:
+    total = sum(part["stated_weight"] or 0.0 for part in mixture.values())
+    return {
+        name: part["stated_weight"] / total
+        if part["weight"] is None and part["stated_weight"]
+        else part["weight"]
+        for name, part in mixture.items()
     }
 
 
