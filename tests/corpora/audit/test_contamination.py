@@ -117,3 +117,14 @@ def test_equal_documents_do_not_matter(tmp_path: Path) -> None:
     told = contamination(str(tmp_path), [str(tmp_path / "b.txt")], 3, worst=2)
     assert [one["line"] for one in told["worst"]] == [1, 2]
     assert told["touched"] == {"documents": 5, "bytes": 5 * 27, "passage_bytes": 5 * 27}
+
+
+def test_where_passages_of_two_benchmarks_meet_a_letter_counts_once(tmp_path: Path) -> None:
+    text = "one two three four five six"
+    jsonl_zst.write_documents(str(tmp_path / "a.jsonl.zst"), [Document(text, "A", "1", "")])
+    (tmp_path / "a.txt").write_text("one two three four")
+    (tmp_path / "b.txt").write_text("three four five six")
+    told = contamination(str(tmp_path), [str(tmp_path / "a.txt"), str(tmp_path / "b.txt")], 3)
+    assert told["touched"]["passage_bytes"] == len(text)
+    passages = {p["benchmark"]: p["text"] for p in told["worst"][0]["passages"]}
+    assert passages == {"a.txt": "one two three four", "b.txt": "three four five six"}

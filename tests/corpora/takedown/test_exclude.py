@@ -252,6 +252,21 @@ def test_a_changed_shard_is_noticed_and_left(corpus: Path) -> None:
     assert digests(corpus) == old
 
 
+def test_a_shard_with_another_text_is_noticed(corpus: Path) -> None:
+    """Same ids, same counts, one letter another: only the digest tells."""
+    path = next(p for p, _, r in records(corpus) if r["meta"]["id"] == "0-3")
+    mine = [r for p, _, r in records(corpus) if p == path]
+    assert len(mine) > 1
+    other = next(r for r in mine if r["meta"]["id"] != "0-3")
+    other["text"] = "W" + other["text"][1:]
+    lines = [json.dumps(r, ensure_ascii=False).encode() + b"\n" for r in mine]
+    jsonl_zst.write_lines(str(corpus / path), lines)
+    old = digests(corpus)
+    with pytest.raises(CorruptData, match="SHA-256"):
+        exclude(str(corpus), Rule(ids=("0-3",)))
+    assert digests(corpus) == old
+
+
 def test_excluding_again_is_no_mistake_and_changes_nothing(corpus: Path) -> None:
     for rule in (Rule(components=("ArXiv",)), Rule(ids=("0-3", "1-1")), Rule(match="SECRET-1")):
         first = exclude(str(corpus), rule)
