@@ -87,6 +87,7 @@ def _result(done: Any, look: list[str]) -> dict[str, Any]:
         "url": done.url,
         "digest": done.digest,
         "dry_run": done.dry_run,
+        "earlier": done.earlier,
         "exclusion": done.exclusion,
         "same_text": list(done.same_text),
         "witnesses": [asdict(one) for one in seen],
@@ -99,6 +100,7 @@ def _print(result: dict[str, Any]) -> None:
         typer.echo(f"{one_line(result['url'])}: nothing is left there to exclude")
         return
     would = "would exclude" if result["dry_run"] else "excluded"
+    would = "had already excluded" if result["earlier"] else would
     shards = counted(len(entry["shards"]), "shard")
     typer.echo(f"{one_line(result['url'])}: {would} {amount(entry)} in {shards}")
     names = list(entry["components"])

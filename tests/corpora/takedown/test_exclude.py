@@ -180,6 +180,22 @@ def test_copies_by_epochs_go_with_their_document(tmp_path: Path) -> None:
     )
 
 
+def test_a_component_without_room_in_the_mixture_is_not_gone(tmp_path: Path) -> None:
+    """Its weight stands before and after another document goes."""
+    source = make_source(tmp_path / "in", files=2, documents=40)
+    large = [Document("long words " * 9_000, "Books3", "book", "")]
+    jsonl_zst.write_documents(str(source / "09.jsonl.zst"), large)
+    corpus = build(source, tmp_path / "c", max_bytes=20_000)
+    assert "Books3" not in load_manifest(str(corpus))["components"]
+    name = records(corpus)[0][2]["meta"]["id"]
+    done = exclude(str(corpus), Rule(ids=(name,)))
+    mixture = load_manifest(str(corpus))["mixture"]
+    assert mixture["Books3"]["available_bytes"] == 99_000
+    assert done.exclusion is not None
+    before, after = done.exclusion["mixture"]["Books3"]["weight"]
+    assert before == after > 0
+
+
 def test_a_dry_run_tells_the_same_and_writes_nothing(corpus: Path) -> None:
     old = digests(corpus)
     for rule in (Rule(components=("ArXiv",)), Rule(ids=("0-3",)), Rule(match="SECRET-1")):
@@ -274,6 +290,7 @@ def test_excluding_again_is_no_mistake_and_changes_nothing(corpus: Path) -> None
         again = exclude(str(corpus), rule)
         assert digests(corpus) == old
         assert (again.exclusion, again.removed_ids) == (first.exclusion, first.removed_ids)
+        assert again.earlier and not first.earlier
 
 
 def test_a_rebuild_does_not_bring_them_back(source: Path, tmp_path: Path) -> None:

@@ -92,12 +92,17 @@ def _mixture(
     """
     supply = {name: part["available_bytes"] for name, part in before.items()}
     columns = (rows[name].to_pylist() for name in ("component", "bytes"))
+    touched = set()
     for name, size, copy in zip(*columns, copies, strict=True):
         supply[name] -= 0 if copy else size
-    left = {name: part for name, part in before.items() if name in components}
+        touched.add(name)
+    # one that had no room in the mixture and so no bytes before is not gone by this
+    gone = touched - set(components)
+    left = {name: part for name, part in before.items() if name not in gone}
+    achieved = {name: components.get(name, {"bytes": 0})["bytes"] for name in left}
     weights = sum(part["weight"] or 0.0 for part in left.values())
     wanted = sum(part["wanted_bytes"] for part in left.values())
-    total = sum(components[name]["bytes"] for name in left)
+    total = sum(achieved.values())
     certificate = {}
     for name, part in left.items():
         weight = part["weight"] and part["weight"] / weights
@@ -106,9 +111,9 @@ def _mixture(
             **part,
             "available_bytes": supply[name],
             "weight": weight,
-            "achieved_bytes": components[name]["bytes"],
+            "achieved_bytes": achieved[name],
             "wanted_share": share,
-            "achieved_share": components[name]["bytes"] / total if total else 0.0,
+            "achieved_share": achieved[name] / total if total else 0.0,
         }
     return certificate
 

@@ -34,6 +34,7 @@ class ExcludeRef:
     removed_ids: dict[str, list[str]] = field(default_factory=dict)
     same_text: tuple[str, ...] = ()
     dry_run: bool = False
+    earlier: bool = False
 
 
 def exclude(url: str, rule: Rule, dry_run: bool = False, absent_ok: bool = False) -> ExcludeRef:
@@ -84,7 +85,9 @@ def _nothing(
         raise UserError(f"no document of {url} matches {rule.match!r}: nothing was excluded")
     if not before:
         return ExcludeRef(url, content["digest"], None, dry_run=dry_run)
-    return ExcludeRef(url, content["digest"], before[-1], removed_of(url, before[-1]["number"]))
+    entry = before[-1]
+    gone_ids = removed_of(url, entry["number"])
+    return ExcludeRef(url, content["digest"], entry, gone_ids, dry_run=dry_run, earlier=True)
 
 
 def removed_of(url: str, number: int) -> dict[str, list[str]]:
