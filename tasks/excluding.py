@@ -15,6 +15,7 @@ from seamount.corpora.text.takedown import exclude as takedown
 from seamount.corpora.text.takedown.rule import Rule
 from seamount.corpora.text.takedown.witnesses import witnesses_of_exclusion
 from seamount.tracking.run import Run
+from seamount.training.trace import judge_checkpoint
 from tasks import publish
 from tasks.caching import worth_retrying
 from tasks.reference import Artefact, describe
@@ -49,7 +50,8 @@ def exclude(
     with station(run, "exclude", f"exclude: from {corpus}"):
         rule = Rule(choice.components, choice.ids, choice.match)
         done = takedown.exclude(corpus, rule, dry_run)
-        seen = witnesses_of_exclusion(done.url, done.exclusion, done.removed_ids, look)
+        went = (done.url, done.exclusion, done.removed_ids)
+        seen = witnesses_of_exclusion(*went, look, judge_checkpoint)
         counts = {key: (done.exclusion or {}).get(key, 0) for key in ("documents", "bytes")}
         get_run_logger().info(f"{counted(counts['documents'], 'document')}, dry run: {dry_run}")
         told = {"corpus": corpus, "corpus_digest": done.digest, "dry_run": dry_run, **counts}

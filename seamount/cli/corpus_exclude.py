@@ -81,8 +81,11 @@ def _result(done: Any, look: list[str]) -> dict[str, Any]:
     from dataclasses import asdict
 
     from seamount.corpora.text.takedown.witnesses import witnesses_of_exclusion
+    from seamount.training.trace import judge_checkpoint
 
-    seen = witnesses_of_exclusion(done.url, done.exclusion, done.removed_ids, look)
+    seen = witnesses_of_exclusion(
+        done.url, done.exclusion, done.removed_ids, look, judge_checkpoint
+    )
     return {
         "url": done.url,
         "digest": done.digest,

@@ -36,6 +36,8 @@ def trace(
 
     Example: seamount corpus trace 00:12 runs/corpus
 
+    Example: seamount corpus trace 00:12 runs/corpus --checkpoint runs/train   (in which steps)
+
     Example: seamount corpus trace --step 120 --checkpoint runs/train/checkpoints
 
     Example: seamount corpus trace --tokens runs/tokens --step 120 --recipe text/demo.yaml
@@ -45,13 +47,24 @@ def trace(
             raise UserError("with --step give --checkpoint, or --tokens and --recipe, and no ID")
         _trace_step(step, tokens, recipe, checkpoint, json_file)
         return
-    if name is None or url is None or tokens or recipe or checkpoint:
+    if name is None or url is None or recipe or (tokens and not checkpoint):
         raise UserError("give ID and URL of a corpus, or --step with the training it belongs to")
     from seamount.corpora.text.takedown.trace import trace as traced
 
     result = traced(url, name, look or ())
+    if checkpoint is not None:
+        result["steps"] = _steps(result, tokens, checkpoint)
     if not emit(result, json_file):
         _print_document(result)
+
+
+def _steps(result: dict[str, Any], tokens: str | None, checkpoint: str) -> dict[str, list[int]]:
+    """The steps up to the checkpoint in which the document (or a copy by epochs) was read."""
+    from seamount.training.trace import order_of_checkpoint, steps_of
+
+    order, where = order_of_checkpoint(checkpoint, tokens)
+    names = {row["id"] for row in [*result["documents"], *result["excluded"]]}
+    return steps_of(where, names, order)
 
 
 def _print_document(result: dict[str, Any]) -> None:
@@ -70,6 +83,11 @@ def _print_document(result: dict[str, Any]) -> None:
     for part in result["tokens"]:
         place = f"{part['split']} tokens {part['start']:,} to {part['end']:,}"
         typer.echo(f"  tokens   {one_line(part['folder'])}: {place} ({part['state']})")
+    for other, steps in result.get("steps", {}).items():
+        told = ", ".join(map(str, steps[:_SHOWN])) + (", ..." if len(steps) > _SHOWN else "")
+        typer.echo(f"  steps    {one_line(other)}: {told}")
+    if "steps" in result and not result["steps"]:
+        typer.echo("  steps    in none up to this checkpoint")
     if not result["tokens"]:
         typer.echo("  tokens   in no token folder that was looked at (--look FOLDER)")
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from seamount.core import lineage, storage
-from seamount.core.errors import UserError
+from seamount.core.errors import CorruptData, UserError
 from seamount.corpora.text.packing import PackedSequences
 from seamount.corpora.text.tokens import TokenFile
 from seamount.training import checkpoint
@@ -88,6 +88,49 @@ def documents_of_step(tokens: str, step: int, order: Order) -> dict[str, Any]:
         "sequences": sequences,
         "documents": _in_sum(sequences),
     }
+
+
+def steps_of(tokens: str, names: set[str], order: Order) -> dict[str, list[int]]:
+    """In which steps of a training each of the documents `names` was in the batch, if in any.
+
+    A document counts from its first id in a sequence on, be it as context alone. Costs a few
+    hashes a sequence of the documents and epoch, whatever the length of the training.
+    """
+    file = TokenFile(tokens, "train")
+    packed = PackedSequences(file, order.sequence_length, order.seed)
+    epochs = -(-order.steps * order.batch_size // len(packed))
+    found = {}
+    for place, name in enumerate(file.document_ids):
+        if name not in names:
+            continue
+        start, end = int(file.starts[place]), int(file.starts[place + 1])
+        first, last = (
+            max(0, (start - 1) // packed.sequence_length),
+            (end - 1) // (packed.sequence_length),
+        )
+        steps = {
+            packed.number_of(sequence, epoch) // order.batch_size + 1
+            for sequence in range(first, min(last, len(packed) - 1) + 1)
+            for epoch in range(epochs)
+        }
+        if seen := sorted(step for step in steps if step <= order.steps):
+            found[name] = seen
+    return found
+
+
+def judge_checkpoint(folder: str, tokens: str | None, removed: set[str]) -> tuple[str, str] | None:
+    """Whether the checkpoint in `folder` had come to one of the `removed` documents: ("saw" or
+    "clean", why); None where it does not tell its data.
+    """
+    try:
+        order, where = order_of_checkpoint(folder, tokens)
+        seen = steps_of(where, removed, order)
+    except (UserError, CorruptData, KeyError, TypeError):
+        return None
+    if not seen:
+        return "clean", f"its {order.steps} steps came to none of them"
+    first = min(steps[0] for steps in seen.values())
+    return "saw", f"{len(seen):,} of them in its {order.steps} steps, the first in step {first}"
 
 
 def _sequence(packed: PackedSequences, number: int) -> dict[str, Any]:

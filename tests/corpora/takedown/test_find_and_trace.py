@@ -18,7 +18,7 @@ from standing import HOSTILE_ID, digests, records
 from seamount.cli.main import main
 from seamount.core import lineage, storage
 from seamount.core.errors import CorruptData, UserError
-from seamount.corpora.text.packing import PackedSequences, permuted
+from seamount.corpora.text.packing import PackedSequences, permuted, unpermuted
 from seamount.corpora.text.split import read_split
 from seamount.corpora.text.takedown import find as finding
 from seamount.corpora.text.takedown.exclude import exclude
@@ -27,11 +27,18 @@ from seamount.corpora.text.takedown.rule import Rule
 from seamount.corpora.text.takedown.trace import trace
 from seamount.corpora.text.takedown.witnesses import (
     artefacts_below,
+    witnesses,
     witnesses_of_exclusion,
 )
 from seamount.corpora.text.tokenizer import train_tokenizer
 from seamount.corpora.text.tokens import TokenFile, tokenize_split
-from seamount.training.trace import Order, documents_of_step, order_of_checkpoint
+from seamount.training.trace import (
+    Order,
+    documents_of_step,
+    judge_checkpoint,
+    order_of_checkpoint,
+    steps_of,
+)
 
 
 def run(*arguments: object) -> int:
@@ -185,6 +192,30 @@ def test_a_step_names_its_documents(road: Path) -> None:
             documents_of_step(str(road / "tokens"), bad, order)
 
 
+@given(size=st.integers(1, 3_000), seed=st.integers(0, 9), epoch=st.integers(0, 3), data=st.data())
+def test_the_inverse_of_the_order(size: int, seed: int, epoch: int, data: st.DataObject) -> None:
+    position = data.draw(st.integers(0, size - 1))
+    assert unpermuted(permuted(position, size, seed, epoch), size, seed, epoch) == position
+
+
+@pytest.mark.parametrize("length", [50, 777])
+def test_the_steps_of_a_document_are_those_that_name_it(road: Path, length: int) -> None:
+    """Every document against a walk over all steps of three epochs."""
+    folder = str(road / "tokens")
+    packed = PackedSequences(TokenFile(folder, "train"), length, 4)
+    order = Order(4, length, 4, steps=3 * len(packed) // 4 + 1)
+    walked: dict[str, list[int]] = {}
+    for step in range(1, order.steps + 1):
+        for one in documents_of_step(folder, step, order)["documents"]:
+            walked.setdefault(one["id"], []).append(step)
+    names = set(packed.file.document_ids)
+    assert steps_of(folder, names, order) == walked
+    few = Order(1, length, 4, steps=2)
+    assert set(steps_of(folder, names, few)) == {
+        one["id"] for step in (1, 2) for one in documents_of_step(folder, step, few)["documents"]
+    }
+
+
 def owner(place: int, file: TokenFile) -> int:
     return max(n for n, start in enumerate(file.starts[:-1]) if start <= place)
 
@@ -200,6 +231,30 @@ def test_a_checkpoint_knows_its_order(road: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no checkpoint"):
         order_of_checkpoint(str(tmp_path), None)
     assert permuted(0, 7, 4, 0) in range(7)
+
+
+def test_a_checkpoint_is_judged_by_its_steps(road: Path) -> None:
+    checkpoint, tokens = str(road / "run/checkpoints/step_00000005"), str(road / "tokens")
+    order = Order(3, 50, 4, 5)
+    read: dict[str, int] = {}
+    for step in range(1, 6):
+        for one in documents_of_step(tokens, step, order)["documents"]:
+            read.setdefault(one["id"], step)
+    unread = set(TokenFile(tokens, "train").document_ids) - set(read)
+    assert read and unread
+    state, why = judge_checkpoint(checkpoint, None, unread) or ("", "")
+    assert state == "clean" and "5 steps came to none" in why
+    for name, step in read.items():
+        state, why = judge_checkpoint(checkpoint, tokens, {name} | unread) or ("", "")
+        assert state == "saw" and f"1 of them in its 5 steps, the first in step {step}" in why
+    assert judge_checkpoint(str(road / "lost"), None, unread) is None
+    states = {lineage.read(str(road / "corpus")).digest}
+    for removed, wanted in ((sorted(unread), False), ([next(iter(read))], True)):
+        found = witnesses(
+            artefacts_below([str(road)]), states, {"train": removed}, judge_checkpoint
+        )
+        kinds = {w.kind for w in found if w.state == "saw"}
+        assert "tokens" in kinds and ({"checkpoint", "model"} <= kinds) == wanted
 
 
 def test_artefacts_that_saw_it(road: Path, tmp_path: Path, capsys) -> None:  # type: ignore[no-untyped-def]
@@ -226,6 +281,16 @@ def test_artefacts_that_saw_it(road: Path, tmp_path: Path, capsys) -> None:  # t
             file = TokenFile(str(here / "tokens"), split)
             n = file.document_ids.index(name)
             assert seen["tokens"].tokens[split] == file.starts[n + 1] - file.starts[n]
+        # a checkpoint tells whether its steps came to it, and so what was made from it
+        order, where = order_of_checkpoint(str(here / "run"), str(here / "tokens"))
+        read = train in steps_of(where, {train}, order)
+        states = {
+            Path(w.path).name: w.state
+            for w in witnesses_of_exclusion(
+                corpus, done.exclusion, done.removed_ids, (), judge_checkpoint
+            )
+        }
+        assert ("step_00000005" in states) == ("model" in states) == read
         ranges = trace(corpus, train)
         assert ranges["documents"] == [] and ranges["excluded"][0]["id"] == train
         assert ranges["tokens"][0]["state"] == "of an earlier state"
@@ -251,6 +316,12 @@ def test_the_commands(road: Path, corpus: Path, capsys, tmp_path: Path) -> None:
     assert "\\u202e\\x1b[31m" in out and all(c.isprintable() or c == "\n" for c in out)
     assert run("corpus", "trace", HOSTILE_ID, corpus) == 0
     assert "line" in capsys.readouterr().out
+    read = documents_of_step(str(road / "tokens"), 1, Order(3, 50, 4, 5))["documents"][0]["id"]
+    command = ("corpus", "trace", read, corpus, "--checkpoint", road / "run")
+    assert run(*command, "--json") == 0
+    assert 1 in json.loads(capsys.readouterr().out)["steps"][read]
+    assert run(*command) == 0
+    assert f"steps    {read}: 1" in capsys.readouterr().out
     assert run("corpus", "trace", "--step", 2, "--checkpoint", road / "run") == 0
     assert "step 2: 3 sequences of 50 + 1 tokens" in capsys.readouterr().out
     recipe = tmp_path / "r.yaml"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,8 @@ from seamount.corpora.text import manifest
 from seamount.corpora.text.tokens import TokenFile
 
 _DEPTH = 6
+# (folder of a checkpoint, where its tokens lie now, ids that went from train) -> (state, why)
+Judge = Callable[[str, str | None, set[str]], tuple[str, str] | None]
 _ENDS = ("saw", "clean", "unknown")
 
 
@@ -77,21 +79,31 @@ def places_around(url: str) -> list[str]:
 
 
 def witnesses(
-    artefacts: Sequence[Artefact], states: set[str], removed: dict[str, list[str]]
+    artefacts: Sequence[Artefact],
+    states: set[str],
+    removed: dict[str, list[str]],
+    judge: Judge | None = None,
 ) -> list[Witness]:
     """Which `artefacts` were made from a corpus of one of the digests `states` and, as far as
     their own files tell, hold one of the `removed` ids (by split).
+
+    `judge` says of a checkpoint whose tokens hold some whether its steps came to them.
     """
-    search = _Search(artefacts, states, {split: set(ids) for split, ids in removed.items()})
+    ids = {split: set(names) for split, names in removed.items()}
+    search = _Search(artefacts, states, ids, judge)
     found = (search.look(one) for one in artefacts if one.record.digest not in states)
     return [one for one in found if one.state != "clean"]
 
 
 class _Search:
     def __init__(
-        self, artefacts: Sequence[Artefact], states: set[str], removed: dict[str, set[str]]
+        self,
+        artefacts: Sequence[Artefact],
+        states: set[str],
+        removed: dict[str, set[str]],
+        judge: Judge | None,
     ) -> None:
-        self.states, self.removed = states, removed
+        self.states, self.removed, self.judge = states, removed, judge
         self.by_digest = {one.record.digest: one for one in artefacts}
         self.known: dict[str, Witness] = {}
 
@@ -115,8 +127,18 @@ class _Search:
         for state in _ENDS:
             reasons = [says for found, says in verdicts if found == state]
             if reasons and state != "clean":
+                if state == "saw" and (known := self._known_better(one)) is not None:
+                    return _as(known[0], one, f"{known[1]}; {'; '.join(reasons)}")
                 return _as(state, one, "; ".join(reasons))
         return _as("clean", one, "")
+
+    def _known_better(self, one: Artefact) -> tuple[str, str] | None:
+        if one.record.kind != "checkpoint" or self.judge is None:
+            return None
+        tokens = self.by_digest.get(one.record.inputs.get("tokens", {}).get("digest", ""))
+        return self.judge(
+            one.path, tokens.path if tokens else None, self.removed.get("train", set())
+        )
 
     def _input(self, role: str, ref: Any) -> tuple[str, str]:
         if not isinstance(ref, dict) or "digest" not in ref or role == "tokenizer":
@@ -187,14 +209,16 @@ def witnesses_of_exclusion(
     exclusion: dict[str, Any] | None,
     removed: dict[str, list[str]],
     folders: Sequence[str] = (),
+    judge: Judge | None = None,
 ) -> list[Witness]:
     """What below `folders` (default: around the corpus) saw what an exclusion took, or would take.
 
-    `exclusion` is its entry in the history of the corpus in `url`, `removed` the ids by split.
+    `exclusion` is its entry in the history of the corpus in `url`, `removed` the ids by split,
+    `judge` as in `witnesses`.
     """
     if exclusion is None:
         return []
     history = manifest.load_manifest(url).get("exclusions", [])
     states = {one["digest_before"] for one in history if one["number"] <= exclusion["number"]}
     artefacts = artefacts_below(folders or places_around(url))
-    return witnesses(artefacts, states | {exclusion["digest_before"]}, removed)
+    return witnesses(artefacts, states | {exclusion["digest_before"]}, removed, judge)
