@@ -9,7 +9,10 @@ import typer
 
 from seamount.cli.corpus_audit import audit
 from seamount.cli.corpus_download import download
+from seamount.cli.corpus_exclude import exclude
+from seamount.cli.corpus_find import find
 from seamount.cli.corpus_tables import amount, print_components
+from seamount.cli.corpus_trace import trace
 from seamount.cli.json_output import JsonCommand, JsonOption, emit
 from seamount.core.errors import SeamountError, UserError
 from seamount.core.wording import column, counted, one_line
@@ -30,6 +33,9 @@ app = typer.Typer(
 
 app.command(cls=JsonCommand)(download)
 app.command(cls=JsonCommand)(audit)
+app.command(cls=JsonCommand)(find)
+app.command(cls=JsonCommand)(trace)
+app.command(cls=JsonCommand)(exclude)
 
 SourceOption = Annotated[
     list[str],

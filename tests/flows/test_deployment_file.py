@@ -52,7 +52,8 @@ def test_one_schedule_runs_every_night() -> None:
 @pytest.mark.parametrize("file", FLOW_FILES, ids=lambda p: p.stem)
 def test_flow_files_are_thin_and_their_names_are_free(file: Path) -> None:
     verb, _, rest = file.stem.partition("_")
-    verbs = {"build", "download", "tokenize", "train", "evaluate", "export", "corpus"}
+    verbs = {"build", "download", "audit", "exclude", "tokenize", "train", "evaluate", "export"}
+    verbs |= {"corpus"}
     assert verb in verbs and rest
     installed = {name.split(".")[0] for name in importlib.metadata.packages_distributions()}
     root_packages = {p.name for p in ROOT.iterdir() if (p / "__init__.py").is_file()}
@@ -96,6 +97,8 @@ def test_the_run_recipe_gives_parameters_of_the_main_flow() -> None:
         ("build_corpus", {"sources": []}, "sources"),
         ("download_pile", {"options": {"jobs": 0}}, "jobs"),
         ("download_pile", {"base_urls": [""]}, "base_urls"),
+        ("audit_corpus", {"options": {"ngram": 0}}, "ngram"),
+        ("exclude_documents", {"choice": {"match": ""}}, "match"),
         ("tokenize_corpus", {"vocab_size": 100}, "vocab_size"),
         ("evaluate_bpb", {"options": {"baselines": ["gzip"]}}, "baselines"),
     ],

@@ -30,6 +30,7 @@ from seamount.core import progress, storage
 from seamount.core.errors import CorruptData, UserError
 from seamount.corpora import graph
 from seamount.corpora.text import inputs as inputs_module
+from seamount.corpora.text import manifest
 from seamount.corpora.text.catalog import Catalog, load_catalog
 from seamount.corpora.text.stages import publish, stage
 
@@ -94,6 +95,7 @@ def plan(request: CorpusRequest) -> Plan:
     """Check the request, find every input and cut the work into batches."""
     _check(request)
     catalog = _catalog(request)
+    manifest.refuse_unfinished_exclusion(request.out)
     publish.refuse_foreign(request.out, request.sources)
     found = inputs_module.expand(request.sources, request.max_bytes)
     rules = stage.Rules(
@@ -144,9 +146,13 @@ def _catalog(request: CorpusRequest) -> Catalog:
 
 
 def find_reusable(planned: Plan) -> CorpusRef | None:
-    """The corpus that stands in `out`, if it is of the same inputs and rules; nothing is read."""
+    """The corpus that stands in `out`, if it is of the same inputs and rules; nothing is read.
+
+    Raises UserError where another build would bring back documents that were excluded from it.
+    """
     content = publish.find_reusable(planned.out, planned.inputs, planned.rules)
     if content is None:
+        manifest.refuse_to_resurrect(planned.out)
         return None
     storage.remove_tree(planned.work)  # left where a build was killed after its last step
     log.info("corpus unchanged: reused %s, 0 shards read", planned.out)

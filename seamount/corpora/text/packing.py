@@ -54,12 +54,20 @@ class PackedSequences:
         """(ids int64 [T + 1], document number of each id int64 [T + 1]) of sequence `index`."""
         import numpy as np
 
-        epoch, position = divmod(index, len(self))
-        start = permuted(position, len(self), self.seed, epoch) * self.sequence_length
+        start = self.start_of(index)
         stop = start + self.sequence_length + 1
         ids = np.asarray(self.file.tokens[start:stop], dtype=np.int64)
         documents = np.searchsorted(self._starts, np.arange(start, stop), side="right") - 1
         return ids, documents
+
+    def start_of(self, index: int) -> int:
+        """Where in the token file sequence `index` begins."""
+        epoch, position = divmod(index, len(self))
+        return permuted(position, len(self), self.seed, epoch) * self.sequence_length
+
+    def number_of(self, sequence: int, epoch: int) -> int:
+        """As which number the `sequence`-th of the file (in its order) comes in `epoch`."""
+        return epoch * len(self) + unpermuted(sequence, len(self), self.seed, epoch)
 
     @cached_property
     def _starts(self) -> np.ndarray:
@@ -78,6 +86,19 @@ def permuted(position: int, size: int, seed: int, epoch: int) -> int:
         left, right = position >> half_bits, position & mask
         for turn in range(_ROUNDS):
             left, right = right, left ^ (_mixed(right, turn, seed, epoch) & mask)
+        position = left << half_bits | right
+        if position < size:
+            return position
+
+
+def unpermuted(position: int, size: int, seed: int, epoch: int) -> int:
+    """The inverse of `permuted`: which position goes to `position`."""
+    half_bits = max(1, ((size - 1).bit_length() + 1) // 2)
+    mask = (1 << half_bits) - 1
+    while True:
+        left, right = position >> half_bits, position & mask
+        for turn in reversed(range(_ROUNDS)):
+            left, right = right ^ (_mixed(left, turn, seed, epoch) & mask), left
         position = left << half_bits | right
         if position < size:
             return position
