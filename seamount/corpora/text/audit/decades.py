@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from seamount.core import storage
-from seamount.corpora.text import document_index, jsonl_zst, manifest, zstd_stream
+from seamount.corpora.text import document_index, manifest, zstd_stream
 
 UNKNOWN = "unknown"
 # In this order the first that tells a year counts. `release_year` of Gutenberg's books is not
@@ -47,7 +47,7 @@ def _years(path: str) -> Iterator[int | None]:
     import msgspec
 
     with storage.open_read(path) as stream:
-        for block in jsonl_zst.line_blocks(zstd_stream.decompressed(stream, path)):
+        for block in zstd_stream.line_blocks(stream, path):
             try:
                 records = _decoder().decode_lines(block)
             except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:

@@ -70,7 +70,7 @@ def rewrite_shard(
 
 def _lines(url: str, on_bytes: Callable[[bytes], None]) -> Iterator[bytes]:
     with storage.open_read(url) as stream:
-        for block in jsonl_zst.line_blocks(zstd_stream.decompressed(stream, url, on_bytes)):
+        for block in zstd_stream.line_blocks(stream, url, on_bytes):
             for line in block.removesuffix(b"\n").split(b"\n"):
                 yield line + b"\n"
 
