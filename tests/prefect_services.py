@@ -13,6 +13,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,7 +61,8 @@ class Services:
     def trigger(self, flow: str, name: str, parameters: dict[str, Any], **more: Any) -> str:
         """Id of a new run of a deployment."""
         identity = self.deployment(flow, name)["id"]
-        body = {"parameters": parameters, **more}
+        once = {"idempotency_key": uuid.uuid4().hex}  # a repeated call makes no second run
+        body = {"parameters": parameters, **once, **more}
         return self.call(f"/deployments/{identity}/create_flow_run", body)["id"]
 
     def state(self, run: str) -> str:
