@@ -64,6 +64,7 @@ def _print(result: dict[str, Any]) -> None:
     _print_parts("edit", result["edits"])
     _print_parts("component", result["components"])
     _print_precision(precision)
+    _print_build(result["build"])
 
 
 def _told(part: dict[str, Any]) -> str:
@@ -106,8 +107,26 @@ def _print_precision(part: dict[str, Any]) -> None:
         f"  {counted(part['pairs'], 'pair')} joined, {part['own']:,} of them without a twin; "
         f"{part['checked']:,} compared in full:"
     )
+    _print_found(part)
+
+
+def _print_found(part: dict[str, Any]) -> None:
     for limit, found in part["below"].items():
         typer.echo(f"    below {limit}: {_told(found)}")
     for one in part["worst"]:
         left, right = (one_line(name, 60) for name in one["ids"])
         typer.echo(f"    {one['similarity']:.3f}  {left}  |  {right}")
+
+
+def _print_build(part: dict[str, Any] | None) -> None:
+    if part is None:
+        typer.echo(
+            "  what the build itself removed was not compared: that takes a built corpus with"
+        )
+        typer.echo("  --keep-dropped, which has the texts")
+        return
+    typer.echo(
+        f"  the build removed {counted(part['removed'], 'document')} as near copies; "
+        f"{part['checked']:,} compared with the kept one ({part['without_text']:,} without text):"
+    )
+    _print_found(part)

@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from audited import records
 from hypothesis import given
@@ -19,10 +20,14 @@ from seamount.core.records import Document
 from seamount.corpora.text import jsonl_zst
 from seamount.corpora.text.audit import dedupe_report as reporting
 from seamount.corpora.text.audit import planted_edits, sampling
+from seamount.corpora.text.audit import removed_pairs as removing
 from seamount.corpora.text.audit.dedupe_report import dedupe_report
 from seamount.corpora.text.audit.proportions import bin_of, share, wilson
 from seamount.corpora.text.audit.sampling import sample
+from seamount.corpora.text.build import CorpusRequest, build_corpus
 from seamount.corpora.text.dedupe import exact_jaccard, matching, minhash
+from seamount.corpora.text.takedown.exclude import exclude
+from seamount.corpora.text.takedown.rule import Rule
 
 
 @given(hits=st.integers(0, 400), more=st.integers(0, 400))
@@ -220,3 +225,44 @@ def test_a_bin_holds_its_value(value: float) -> None:
     n = bin_of(value, reporting.EDGES)
     low, high = reporting.EDGES[n : n + 2]
     assert low <= value < high or low == value == high == 1
+
+
+def test_what_a_build_removed_is_compared_with_what_it_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every near pair of the build against its own table and the source's texts."""
+    random = Random(11)
+    rows = [Document(words(random, 120), "A", f"d{n:02d}", "") for n in range(30)]
+    rows += [
+        Document(f"{d.text} {words(random, 1 + 2 * n)}", "A", f"{d.id}-copy", "")
+        for n, d in enumerate(rows[:12])
+    ]
+    texts = {d.id: d.text for d in rows}
+    request = CorpusRequest(
+        (str(source(tmp_path / "in", rows)),), str(tmp_path / "c"), keep_dropped=True
+    )
+    build_corpus(request)
+    table = pq.read_table(tmp_path / "c" / "duplicates.parquet").to_pylist()
+    true = {row["id"]: jaccard_by_hand(texts[row["id"]], texts[row["kept_id"]]) for row in table}
+    assert len(true) == 12
+    part = dedupe_report(str(tmp_path / "c"), 10)["build"]
+    assert (part["removed"], part["checked"], part["without_text"]) == (12, 12, 0)
+    for limit, found in part["below"].items():
+        assert found["hits"] == sum(s < float(limit) for s in true.values())
+    for one in part["worst"]:
+        assert one["similarity"] == pytest.approx(true[one["ids"][1]])
+        assert one["ids"][0] == one["ids"][1].removesuffix("-copy")
+    monkeypatch.setattr(removing, "_PAIRS", 5)
+    drawn = removing.removed_pairs(str(tmp_path / "c"), 1, (0.3,), 9)
+    assert drawn is not None and (drawn["removed"], drawn["checked"]) == (12, 5)
+    exclude(str(tmp_path / "c"), Rule(ids=("d03",)))  # takes the texts of its copies as well
+    monkeypatch.setattr(removing, "_PAIRS", 99)
+    drawn = removing.removed_pairs(str(tmp_path / "c"), 1, (0.3,), 9)
+    assert drawn is not None and (drawn["checked"], drawn["without_text"]) == (11, 1)
+    main(["corpus", "dedupe-report", str(tmp_path / "c"), "--documents", "10"])
+    assert "the build removed 12 documents as near copies; 11 compared" in capsys.readouterr().out
+
+
+def jaccard_by_hand(left: str, right: str) -> float:
+    a, b = ({tuple(t.split()[n : n + 5]) for n in range(len(t.split()) - 4)} for t in (left, right))
+    return len(a & b) / len(a | b)

@@ -27,6 +27,7 @@ from seamount.core import storage
 from seamount.core.records import Document
 from seamount.corpora.text.audit import planted_edits
 from seamount.corpora.text.audit.proportions import bin_of, share
+from seamount.corpora.text.audit.removed_pairs import removed_pairs
 from seamount.corpora.text.audit.sampling import sample
 from seamount.corpora.text.dedupe import exact_jaccard, matching, minhash
 from seamount.corpora.text.stages import index, stage
@@ -94,8 +95,8 @@ def dedupe_report(
     {documents, of, cut, without_words}, rule, planted {pairs, unchanged}, recall (a share, see
     proportions.share, of the twins from RECALL_FROM to below 1, with bar), bins [{low, high, mean,
     met, theory, joined}], edits and components {name: {pairs, recall}}, precision {pairs, own,
-    checked, below {"0.3": share}, bar, worst}, ok (None where too little was tried). Memory: the
-    texts.
+    checked, below {"0.3": share}, bar, worst}, build (see removed_pairs), ok (None where too little
+    was tried). Memory: the texts.
     """
     drawn = sample(url, documents, seed)
     texts = [d for d in drawn.documents if exact_jaccard.words(d.text)]
@@ -126,6 +127,7 @@ def dedupe_report(
         "edits": _parts(planted, lambda p: p.kind),
         "components": _parts(planted, lambda p: texts[p.document].component),
         "precision": _precision(joined, seed),
+        "build": removed_pairs(url, seed, BELOW, _WORST),
     }
     return {**result, "ok": _ok(result)}
 
@@ -276,4 +278,5 @@ def _ok(result: dict[str, Any]) -> bool | None:
     recall, wrong = result["recall"]["share"], result["precision"]["below"]["0.3"]["share"]
     if recall is None or wrong is None:
         return None
-    return bool(recall >= RECALL_BAR and wrong <= FALSE_BAR)
+    removed = (result["build"] or result["precision"])["below"]["0.3"]["share"]
+    return bool(recall >= RECALL_BAR and max(wrong, removed or 0.0) <= FALSE_BAR)
