@@ -7,18 +7,24 @@ from typing import Annotated, Any
 import typer
 
 from seamount.cli.json_output import JsonOption, emit
+from seamount.core.errors import UserError
 from seamount.core.wording import column, counted, one_line
 
 _VERDICT = {True: "met", False: "MISSED", None: "too few pairs to tell"}
 
 
 def dedupe_report(
-    url: Annotated[str, typer.Argument(help="A built corpus, or files of *.jsonl.zst.")],
+    url: Annotated[
+        str | None, typer.Argument(metavar="URL", help="A built corpus, or files of *.jsonl.zst.")
+    ] = None,
     documents: Annotated[int, typer.Option(min=1, help="Documents drawn at random.")] = 2_000,
     seed: Annotated[int, typer.Option(help="Seed of the sample and of the edits.")] = 0,
     plot: Annotated[
         str | None, typer.Option(metavar="FILE.png|.svg", help="Draw recall by similarity.")
     ] = None,
+    curve: Annotated[
+        bool, typer.Option("--curve", help="Only print how likely a pair is to be looked at.")
+    ] = False,
     json_file: JsonOption = None,
 ) -> None:
     """Plant edited copies in a sample, find them as a build does, and check pairs it joined.
@@ -29,7 +35,14 @@ def dedupe_report(
     Example: seamount corpus dedupe-report runs/corpus --plot recall.png
 
     Example: seamount corpus dedupe-report raw/ --documents 20000 --json report.json
+
+    Example: seamount corpus dedupe-report --curve
     """
+    if curve:
+        _show_curve(json_file)
+        return
+    if url is None:
+        raise UserError("give the URL of a corpus or of *.jsonl.zst files, or --curve")
     from seamount.core import chart_curve, progress
     from seamount.corpora.text.audit import dedupe_report as reporting
     from seamount.corpora.text.audit import recall_picture
@@ -46,6 +59,25 @@ def dedupe_report(
             typer.echo(f"  drawn: {one_line(plot)}")
     if result["ok"] is False:
         raise typer.Exit(1)
+
+
+def _show_curve(json_file: str | None) -> None:
+    from seamount.corpora.text.audit.leaks import meet_probability
+    from seamount.corpora.text.dedupe.minhash import candidate_probability
+
+    rows = [
+        {
+            "similarity": n / 10,
+            "build": candidate_probability(n / 10),
+            "leaks": meet_probability(n / 10),
+        }
+        for n in range(1, 11)
+    ]
+    if emit(rows, json_file):
+        return
+    typer.echo(f"  similarity {'build (20 x 6)':>15} {'--leaks (40 x 3)':>17}")
+    for row in rows:
+        typer.echo(f"  {row['similarity']:>10.1f} {row['build']:>15.4f} {row['leaks']:>17.4f}")
 
 
 def _print(result: dict[str, Any]) -> None:

@@ -215,6 +215,13 @@ def test_the_command(corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     with pytest.raises(SystemExit) as stop:
         main([*command, "r.pdf"])
     assert stop.value.code == 2
+    with pytest.raises(SystemExit) as stop:
+        main(["corpus", "dedupe-report"])
+    assert stop.value.code == 2
+    main(["corpus", "dedupe-report", "--curve"])
+    assert f"{0.5:>12.1f} {1 - (1 - 0.5**6) ** 20:>15.4f} {1 - (1 - 0.5**3) ** 40:>17.4f}" in (
+        capsys.readouterr().out
+    )
     source(tmp_path / "in", [Document("?!", "A", "1", "")])
     main(["corpus", "dedupe-report", str(tmp_path / "in"), "--json"])
     assert json.loads(capsys.readouterr().out)["ok"] is None
