@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from seamount.cli.corpus_audit import audit
+from seamount.cli.corpus_dedupe_report import dedupe_report
 from seamount.cli.corpus_download import download
 from seamount.cli.corpus_exclude import exclude
 from seamount.cli.corpus_find import find
@@ -33,6 +34,7 @@ app = typer.Typer(
 
 app.command(cls=JsonCommand)(download)
 app.command(cls=JsonCommand)(audit)
+app.command("dedupe-report", cls=JsonCommand)(dedupe_report)
 app.command(cls=JsonCommand)(find)
 app.command(cls=JsonCommand)(trace)
 app.command(cls=JsonCommand)(exclude)

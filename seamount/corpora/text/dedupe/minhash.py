@@ -54,9 +54,9 @@ def has_words(signature_K: np.ndarray) -> bool:
     return bool((signature_K != _NONE).any())
 
 
-def band_keys(signature_K: np.ndarray) -> np.ndarray:
-    """One 64-bit key (uint64 [B]) for the rows of each band."""
-    return _band_keys(signature_K)
+def band_keys(signature_K: np.ndarray, bands: int = BANDS, rows: int = ROWS) -> np.ndarray:
+    """One 64-bit key (uint64 [bands]) for the rows of each band."""
+    return _band_keys(signature_K, bands, rows)
 
 
 def sketch(signature_K: np.ndarray) -> np.ndarray:
@@ -78,11 +78,11 @@ def least_agreeing(least: float) -> int:
 
 
 @numba.njit(cache=True, nogil=True)
-def _band_keys(signature):  # type: ignore[no-untyped-def]
-    keys = np.empty(BANDS, dtype=np.uint64)
-    for band in range(BANDS):
+def _band_keys(signature, bands, rows):  # type: ignore[no-untyped-def]
+    keys = np.empty(bands, dtype=np.uint64)
+    for band in range(bands):
         value = _FNV_OFFSET + np.uint64(band)
-        for row in range(band * ROWS, (band + 1) * ROWS):
+        for row in range(band * rows, (band + 1) * rows):
             value = (value ^ np.uint64(signature[row])) * _MIX_1
             value ^= value >> np.uint64(29)
         keys[band] = (value ^ (value >> np.uint64(33))) * _MIX_2
