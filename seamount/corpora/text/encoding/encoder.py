@@ -51,19 +51,22 @@ class BpeEncoder:
 
     def _prepared(self, text: str) -> str | None:
         """The text that is split into words: normalised by the library, opened by a space."""
-        if any(token in text for token in self.rule.added):
+        if any(token in text for token in self._added):
             return None
         if self.rule.nfc and not text.isascii():
             text = self._backend.normalizer.normalize_str(text)
-            if any(token in text for token in self._added_normalised):
+            if any(token in text for token in self._added):
                 return None
         opens = self.rule.prefix_space and text and not text.startswith(" ")
         return f" {text}" if opens else text
 
     @cached_property
-    def _added_normalised(self) -> list[str]:
-        normalizer = self._backend.normalizer
-        return [*self.rule.added, *map(normalizer.normalize_str, self.rule.added)]
+    def _added(self) -> list[str]:
+        """Added tokens as they are written and as they are normalised: a text may hold either."""
+        if not self.rule.nfc:
+            return list(self.rule.added)
+        normalised = map(self._backend.normalizer.normalize_str, self.rule.added)
+        return sorted({*self.rule.added, *normalised})
 
     def _encode(self, text: str) -> np.ndarray:
         data = np.frombuffer(text.encode(), np.uint8)
