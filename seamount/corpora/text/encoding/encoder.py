@@ -97,7 +97,7 @@ class BpeEncoder:
         from tokenizers import Tokenizer, pre_tokenizers
 
         spec = json.loads(self._backend.to_str())
-        plain = {"normalizer": None, "added_tokens": [], "post_processor": None}
+        plain: dict[str, Any] = {"normalizer": None, "added_tokens": [], "post_processor": None}
         twin = Tokenizer.from_str(json.dumps(spec | plain))
         twin.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
         return twin

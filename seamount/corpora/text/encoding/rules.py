@@ -90,10 +90,10 @@ def _splitting(splitter: dict[str, Any]) -> dict[str, Any] | None:
     if _is(splitter, "ByteLevel", use_regex=True):
         space = bool(splitter["add_prefix_space"])
         return {"name": "GPT-2, with a space before" if space else "GPT-2", "prefix_space": space}
-    parts = splitter.get("pretokenizers") or ()
+    parts: list[dict[str, Any]] = splitter.get("pretokenizers") or []
     if splitter.get("type") != "Sequence" or len(parts) != 2:
         return None
-    first, last = parts
+    first, last = parts[0], parts[1]
     if _is(first, "Digits", individual_digits=True) and _is(
         last, "ByteLevel", add_prefix_space=False, use_regex=True
     ):

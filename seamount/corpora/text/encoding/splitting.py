@@ -197,7 +197,7 @@ def _white_end(data, start, classes):  # type: ignore[no-untyped-def]
             break
         last = position
         position += length
-        if code_point == _CR or code_point == _LF:
+        if code_point in (_CR, _LF):
             line_end = position
     if line_end:
         return line_end
