@@ -72,8 +72,12 @@ def _run_flow(
     scheduler: str | None,
     json_file: str | None,
 ) -> None:
+    from pathlib import Path
+
     from seamount.cli.flow_run import run_flow
 
+    if Path(tokenizer).exists():  # the same in every folder a flow may work in
+        tokenizer = str(Path(tokenizer).absolute())
     options = {
         "split": split,
         "prefix_token": prefix_token,
@@ -97,8 +101,7 @@ def _tokenize(request: Any, json_file: str | None) -> None:
         return
     for one in found:
         size = f"{counted(one.documents, 'document')}, {counted(one.size_bytes, 'byte')}"
-        told = f"{one.megabytes_per_s:.1f} MB/s, {_shards(one.shards)}"
-        how = "reused" if one.reused else told
+        how = "reused" if one.reused else f"{one.megabytes_per_s:.1f} MB/s, {_shards(one.shards)}"
         typer.echo(f"  {one.split:<6} {size} -> {counted(one.tokens, 'token')} ({how})")
     _print_encoding(
         found[0].encoding, sum(o.encoding.get("documents_by_library", 0) for o in found)

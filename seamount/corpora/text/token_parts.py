@@ -48,7 +48,7 @@ def write_part(documents: Iterable[Document], tokenizer: Tokenizer, folder: str)
 
 
 def join(parts: Sequence[str], tokenizer: Tokenizer, base_url: str) -> dict[str, Any]:
-    """Write `base_url`.bin and .idx from finished parts; the entry of the split in tokens.json."""
+    """Write BASE_URL.bin and .idx from finished parts; the entry of the split in tokens.json."""
     results = [stage.result_of(part) for part in parts]
     components = _added_up(results)
     with storage.atomic_write(f"{base_url}.bin") as stream:

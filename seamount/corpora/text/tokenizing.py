@@ -89,7 +89,8 @@ def tokenize_corpus(request: TokenizeRequest) -> list[tokens.TokensRef]:
         with graph.cluster(workers, request.scheduler) as handle:
             for split, work in jobs.items():
                 found[split] = _tokenize(request.out, split, tokenizer, inputs, work, handle)
-        storage.remove_tree(storage.join(request.out, stage.WORK))
+    tokens.seal(request.out)  # an earlier run may have been stopped before it did so
+    storage.remove_tree(storage.join(request.out, stage.WORK))
     return [reference for reference in found.values() if reference is not None]
 
 
@@ -126,7 +127,8 @@ def _check_out(request: TokenizeRequest) -> None:
 
 
 def _inputs(corpus: dict[str, str], folder: str, digest: str) -> dict[str, dict[str, str]]:
-    return {"corpus": corpus, TOKENIZER: {"path": folder, "digest": digest}}
+    path = str(storage.local_path(folder).resolve())  # the lineage is asked from anywhere
+    return {"corpus": corpus, TOKENIZER: {"path": path, "digest": digest}}
 
 
 def _tokenizer_of(request: TokenizeRequest, corpus: dict[str, str]) -> Tokenizer:

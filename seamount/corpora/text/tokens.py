@@ -203,14 +203,35 @@ def publish(
     lists what is not there.
     """
     withdraw(folder, split, inputs)
-    entry = token_parts.join(parts, tokenizer, storage.join(folder, split))
-    splits = {**_splits(folder, inputs), split: entry}
-    storage.write_json(
-        storage.join(folder, _INFO), {"format": FORMAT, "inputs": inputs, "splits": splits}
-    )
-    digest = storage.digest_of({name: s["sha256"] for name, s in splits.items()})
-    lineage.write(folder, lineage.Lineage("tokens", digest, inputs, {"splits": sorted(splits)}))
+    entry = token_parts.join(parts, tokenizer, storage.join(folder, stage.WORK, split))
+    for kind in entry["sha256"]:
+        _put(folder, f"{split}.{kind}")
+    _write_info(folder, inputs, {**_splits(folder, inputs), split: entry})
+    seal(folder)
     return entry
+
+
+def seal(folder: str) -> None:
+    """Write the lineage of what tokens.json lists, unless it stands (a stop may come between)."""
+    info = storage.read_json(storage.join(folder, _INFO))
+    splits = info["splits"]
+    digest = storage.digest_of({name: s["sha256"] for name, s in splits.items()})
+    record = lineage.Lineage("tokens", digest, info["inputs"], {"splits": sorted(splits)})
+    there = storage.exists(storage.join(folder, lineage.FILE_NAME))
+    if not there or lineage.read(folder).digest != digest:
+        lineage.write(storage.join(folder, stage.WORK), record)
+        _put(folder, lineage.FILE_NAME)
+
+
+def _write_info(folder: str, inputs: dict[str, dict[str, str]], splits: dict[str, Any]) -> None:
+    info = {"format": FORMAT, "inputs": inputs, "splits": splits}
+    storage.write_json(storage.join(folder, stage.WORK, _INFO), info)
+    _put(folder, _INFO)
+
+
+def _put(folder: str, name: str) -> None:
+    """Move a finished file out of the work folder, where a kill may leave halves, to its place."""
+    storage.move(storage.join(folder, stage.WORK, name), storage.join(folder, name))
 
 
 def withdraw(folder: str, split: str | None, inputs: dict[str, dict[str, str]]) -> None:
@@ -221,7 +242,8 @@ def withdraw(folder: str, split: str | None, inputs: dict[str, dict[str, str]]) 
     kept = {name: s for name, s in _splits(folder, inputs).items() if name != split}
     if kept == storage.read_json(url).get("splits"):
         return
-    storage.write_json(url, {"format": FORMAT, "inputs": inputs, "splits": kept})
+    _write_info(folder, inputs, kept)
+    seal(folder)
 
 
 def _splits(folder: str, inputs: dict[str, dict[str, str]]) -> dict[str, Any]:
