@@ -203,11 +203,14 @@ def test_special_tokens_in_a_text_are_letters(family: Family) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("around", ["'{}", "a{}b", " {}", "1{}1", "!{} x", "\n{}\n", "{}{}"])
-def test_every_code_point(family: Family, around: str) -> None:
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", ["gpt2", "digits", "llama3", "qwen2"])
+def test_every_code_point(name: str) -> None:
+    family = Family(name)
+    around = "'{0} {0}\n~\na{0}1{0}a\n~\n!{0}\n{0}{0}x"
     everything = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
     for start in range(0, len(everything), 20_000):
-        text = "\n~\n".join(around.format(c, c) for c in everything[start : start + 20_000])
+        text = "\n~\n".join(around.format(c) for c in everything[start : start + 20_000])
         assert family.agrees(text), hex(start)
 
 
