@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import atexit
 import datetime
-import math
-import numbers
 import os
 import sys
 import time
@@ -25,15 +23,16 @@ from typing import Any
 from seamount import __version__
 from seamount.core import settings
 from seamount.core.errors import UserError, explain_os_error
-from seamount.tracking import names, segments
+from seamount.tracking import names, segments, steps
 from seamount.tracking.endings import COMPLETED, FAILED, SigtermGuard, describe, state_after
+from seamount.tracking.log_calls import LogCalls
 from seamount.tracking.segments import Header
 from seamount.tracking.store import host_name, open_store
 from seamount.tracking.strands import next_attempt
 from seamount.tracking.writer import SegmentWriter
 
 
-class Run:
+class Run(LogCalls):
     """One run as one process sees it; a context manager that records how it ended.
 
     A `run_id` that exists is resumed (joined, if its other processes still run). `tags` is a dict
@@ -130,11 +129,11 @@ class Run:
         Steps are whole or fractional and come in any order; without one each metric counts by
         itself in this process. `timestamp` is in seconds since 1970 UTC. NaN and infinities stay.
         """
-        time_us = time.time_ns() // 1000 if timestamp is None else _time_us(timestamp)
+        time_us = time.time_ns() // 1000 if timestamp is None else steps.time_us(timestamp)
         if step is None:
             self._log_counted(data, time_us)
         elif data:
-            self._open().metrics(data, step if type(step) is int else _step(step), time_us)
+            self._open().metrics(data, step if type(step) is int else steps.check(step), time_us)
 
     def _log_counted(self, data: Mapping[str, float], time_us: int) -> None:
         for step, group in self._count(data).items():
@@ -160,64 +159,6 @@ class Run:
             with self._store.index() as index:
                 self._counted = index.next_steps(self.run_id, self._rank)
         return self._counted
-
-    def log_configs(
-        self, data: Any, flatten: bool = True, *, cast_unsupported: bool = False
-    ) -> str:
-        """Add `data` (dict or dataclass) to the run's configuration as an immutable snapshot.
-
-        Returns the SHA-256 of the values given. Equal values make no new snapshot; other values
-        make one more, and all are kept.
-        """
-        from seamount.tracking.configs import digest, snapshot
-
-        values = snapshot(data, flatten=flatten, cast_unsupported=cast_unsupported)
-        content_hash = digest(values)
-        self._event({"kind": "config", "digest": content_hash, "values": values})
-        return content_hash
-
-    def log_string_series(
-        self,
-        data: Mapping[str, str],
-        step: float | None = None,
-        timestamp: float | datetime.datetime | None = None,
-    ) -> None:
-        """Log texts at `step` (each cut at 1 Mi characters, and marked when it was)."""
-        time_us = time.time_ns() // 1000 if timestamp is None else _time_us(timestamp)
-        cut: dict[str, str] = {}
-        for name, text in data.items():
-            if not isinstance(text, str):
-                raise UserError(f"series {name!r} takes text, not {type(text).__name__}")
-            cut[names.check_name(name, "series name")] = text[: names.MAX_TEXT_CHARS]
-        shortened = [name for name, text in data.items() if len(text) > len(cut[name])]
-        steps = self._count(cut) if step is None else {_step(step): cut}
-        for at, group in steps.items():
-            event: dict[str, Any] = {"kind": "strings", "step": at, "data": group}
-            self._open().event(event | ({"cut": shortened} if shortened else {}), time_us)
-
-    def assign_files(self, files: dict[str, str | Path | bytes]) -> dict[str, str]:
-        """Store files (or folders, or bytes) under the names given; returns name -> SHA-256."""
-        from seamount.tracking import artifacts
-
-        self._open()
-        entries = {
-            name: artifacts.put(self._store, self.run_id, name, source)
-            for name, source in artifacts.expand(files).items()
-        }
-        self._event({"kind": "files", "files": entries})
-        return {name: str(entry["digest"]) for name, entry in entries.items()}
-
-    def add_tags(self, tags: Mapping[str, Any] | Iterable[str]) -> None:
-        """Set tags: a dict of name -> value, or names alone (their value is "true")."""
-        if isinstance(tags, str):
-            raise UserError(f"tags must be a dict or a list of names, not the text {tags!r}")
-        pairs = dict(tags) if isinstance(tags, Mapping) else dict.fromkeys(tags, "true")
-        checked = {names.check_name(k, "tag"): names.check_tag_value(v) for k, v in pairs.items()}
-        self._event({"kind": "tags", "set": checked})
-
-    def remove_tags(self, tags: Iterable[str]) -> None:
-        """Take tags away; unknown names are passed over."""
-        self._event({"kind": "tags", "remove": [names.check_name(t, "tag") for t in tags]})
 
     def barrier(self) -> None:
         """Wait until all that this process logged would also survive a power cut."""
@@ -262,24 +203,3 @@ class Run:
 
     def _event(self, value: dict[str, Any]) -> None:
         self._open().event(value, time.time_ns() // 1000)
-
-
-def _step(step: Any) -> int | float:
-    if isinstance(step, numbers.Integral):
-        return int(step)
-    try:
-        value = float(step)
-    except (TypeError, ValueError) as error:
-        raise UserError(f"step {step!r} is not a number") from error
-    if not math.isfinite(value):
-        raise UserError(f"step {step!r} must be finite")
-    return value
-
-
-def _time_us(timestamp: float | datetime.datetime) -> int:
-    if isinstance(timestamp, datetime.datetime):
-        timestamp = timestamp.timestamp()
-    try:
-        return int(timestamp * 1e6)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise UserError(f"timestamp {timestamp!r} is not in seconds since 1970 UTC") from error

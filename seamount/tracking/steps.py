@@ -1,0 +1,33 @@
+"""Steps and times as users give them."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import numbers
+from typing import Any
+
+from seamount.core.errors import UserError
+
+
+def check(step: Any) -> int | float:
+    """`step` as int or finite float; raises UserError for anything else."""
+    if isinstance(step, numbers.Integral):
+        return int(step)
+    try:
+        value = float(step)
+    except (TypeError, ValueError) as error:
+        raise UserError(f"step {step!r} is not a number") from error
+    if not math.isfinite(value):
+        raise UserError(f"step {step!r} must be finite")
+    return value
+
+
+def time_us(timestamp: float | datetime.datetime) -> int:
+    """Microseconds since 1970 UTC of seconds since then, or of a datetime."""
+    if isinstance(timestamp, datetime.datetime):
+        timestamp = timestamp.timestamp()
+    try:
+        return int(timestamp * 1e6)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise UserError(f"timestamp {timestamp!r} is not in seconds since 1970 UTC") from error
