@@ -10,7 +10,7 @@ Legend: N rows, C columns.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import IO
 
 import numba
@@ -20,11 +20,14 @@ from seamount.core.errors import explain_os_error
 
 # However small the memory, a merge holds so many rows of each run.
 _LEAST_ROWS = 64
+# More runs than this are merged to fewer, longer ones first.
+_RUNS_AT_ONCE = 64
 _NUMBER = np.dtype("<u8")
 
 
 class SortedRows:
-    """Takes rows (uint64 [N, C]) and gives them back in the order of their first `keys` columns.
+    """Takes rows (uint64 [N, C]) and gives them back in the order of their first `keys` columns;
+    those that are equal in all of them follow one another in any order.
 
     `memory_bytes` bounds what is held while adding, and again while reading.
     """
@@ -38,7 +41,7 @@ class SortedRows:
         self._held = 0
         self._scratch = scratch
         self._file: IO[bytes] | None = None
-        self._runs: list[tuple[int, int]] = []  # first and last row of each, in the file
+        self._runs: list[tuple[int, int]] = []  # of each the first row and the one after the last
 
     def add(self, rows_NC: np.ndarray) -> None:
         """Take more rows."""
@@ -63,30 +66,53 @@ class SortedRows:
             return
         self._spill()
         self._buffer = np.empty((0, self.columns), _NUMBER)
+        while len(self._runs) > _RUNS_AT_ONCE:
+            self._merge_to_fewer()
         with self._file:
-            yield from self._merge()
+            yield from self._merge(self._runs)
 
     def _spill(self) -> None:
         held = self._buffer[: self._held]
         order = sorting_order(held, self.keys)
-        try:
-            if self._file is None:
-                self._file = tempfile.TemporaryFile(dir=self._scratch)
-            first = self._runs[-1][1] if self._runs else 0
-            for start in range(0, len(order), 1 << 16):
-                self._file.write(held[order[start : start + (1 << 16)]].data)
-        except OSError as error:
-            raise explain_os_error(error, f"sorting in {self._scratch}") from error
-        self._runs.append((first, first + self._held))
+        step = 1 << 16
+        self._file = self._file or self._new_file()
+        self._write_run(
+            self._file, (held[order[at : at + step]] for at in range(0, len(order), step))
+        )
         self._held = 0
 
-    def _merge(self) -> Iterator[np.ndarray]:
+    def _new_file(self) -> IO[bytes]:
+        try:
+            return tempfile.TemporaryFile(dir=self._scratch)
+        except OSError as error:
+            raise explain_os_error(error, f"sorting in {self._scratch}") from error
+
+    def _write_run(self, file: IO[bytes], blocks: Iterable[np.ndarray]) -> None:
+        first = end = self._runs[-1][1] if self._runs else 0
+        try:
+            for block in blocks:
+                file.write(block.data)
+                end += len(block)
+        except OSError as error:
+            raise explain_os_error(error, f"sorting in {self._scratch}") from error
+        self._runs.append((first, end))
+
+    def _merge_to_fewer(self) -> None:
+        many, self._runs = self._runs, []
+        file = self._new_file()
+        for first in range(0, len(many), _RUNS_AT_ONCE):
+            self._write_run(file, self._merge(many[first : first + _RUNS_AT_ONCE]))
+        if self._file is not None:
+            self._file.close()
+        self._file = file
+
+    def _merge(self, runs: list[tuple[int, int]]) -> Iterator[np.ndarray]:
         """Of all runs at once the rows up to the least of the last ones at hand, again and again:
         none that is still on disk can come before them.
         """
-        step = max(_LEAST_ROWS, self.capacity // (2 * len(self._runs)))
-        heads = [np.empty((0, self.columns), _NUMBER)] * len(self._runs)
-        left = list(self._runs)
+        step = max(_LEAST_ROWS, self.capacity // (2 * len(runs)))
+        heads = [np.empty((0, self.columns), _NUMBER)] * len(runs)
+        left = list(runs)
         while True:
             for run, (start, end) in enumerate(left):
                 if start < end and len(heads[run]) <= step // 2:
