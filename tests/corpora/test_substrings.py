@@ -161,7 +161,7 @@ def test_boilerplate_is_sorted_by_contexts_alone(tmp_path: Path) -> None:
     texts = [notice] * 1000
     got = list(substrings.find(lambda: enumerate(texts), str(tmp_path), 100, work=work))
     assert got == [(number, 0, 1000) for number in range(1, 1000)]
-    assert work.contexts < 0.06 * work.bytes
+    assert work.contexts < 0.08 * work.bytes
     assert work.windows == 0
 
 

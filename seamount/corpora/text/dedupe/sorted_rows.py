@@ -144,16 +144,28 @@ def sorting_order(rows_NC: np.ndarray, keys: int) -> np.ndarray:
 
     The later columns are looked at only where the first is equal.
     """
-    first = np.ascontiguousarray(rows_NC[:, 0])
-    order = np.argsort(first, kind="stable")
-    in_order = first[order]
-    equal = in_order[1:] == in_order[:-1]
+    order = np.argsort(np.ascontiguousarray(rows_NC[:, 0]), kind="stable")
+    if _is_sorted(rows_NC, order, keys):  # often, for rows mostly come in the order of the last key
+        return np.asarray(order)
+    first = rows_NC[order, 0]
+    equal = first[1:] == first[:-1]
     tied = np.flatnonzero(np.r_[equal, False] | np.r_[False, equal])
-    if keys > 1 and len(tied):
-        rows = rows_NC[order[tied]]
-        within = np.lexsort([rows[:, column] for column in reversed(range(keys))])
-        order[tied] = order[tied][within]
+    rows = rows_NC[order[tied]]
+    within = np.lexsort([rows[:, column] for column in reversed(range(keys))])
+    order[tied] = order[tied][within]
     return np.asarray(order)
+
+
+@numba.njit(cache=True, nogil=True)
+def _is_sorted(rows, order, keys):  # type: ignore[no-untyped-def]
+    for at in range(1, len(order)):
+        before, here = order[at - 1], order[at]
+        for key in range(keys):
+            if rows[before, key] != rows[here, key]:
+                if rows[before, key] > rows[here, key]:
+                    return False
+                break
+    return True
 
 
 @numba.njit(cache=True, nogil=True)

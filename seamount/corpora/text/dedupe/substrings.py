@@ -12,9 +12,9 @@ end (by at most 3 bytes) to whole characters of UTF-8. So:
   and so are new neighbours where something between was cut;
 - a text that repeats itself loses no part of its first window: of n equal bytes `least_bytes` stay.
 
-How: a window's anchor is the half of it, among all its halves, with the least hash (winnowing,
-Schleimer et al. 2003), so equal windows have equal anchors; windows in a row that share one are
-compared as a whole (a context, some 1 % of the number of bytes). Only where an anchor stands in
+How: a window's anchor is that stretch in it of three fifths of its length that has the least hash
+(winnowing, Schleimer et al. 2003), so equal windows have equal anchors; windows in a row that share
+one are compared as a whole (a context; one for some 40 bytes). Only where an anchor stands in
 contexts that differ (at the ends of a repeated passage) single windows are sorted. Windows are
 equal where 122 bits of two hashes are: two different windows of 200 bytes pass for equal in one
 of 10^32 cases, and bytes are not compared again. Work grows as n log n whatever repeats how often.
@@ -73,9 +73,10 @@ def find(
     """Disjoint cuts in the order of `documents()`, which gives (number, text in UTF-8), is called
     twice and must give the same; its order says what is earlier, a number comes once.
 
-    `scratch` is a local folder; it takes about a byte for each byte of text, and up to 50 for each
-    byte near the end of a repeated passage. `memory_bytes` bounds what is held beside one
-    document, from some 10 MB on. The outcome depends on neither. `work` is added to as it goes.
+    `scratch` is a local folder; it takes about a byte for each byte of text, and 40 for each byte
+    near the end of a repeated passage (twice that while very many runs are merged). `memory_bytes`
+    bounds what is held beside one document, from some 10 MB on. The outcome depends on neither.
+    `work` is added to as it goes.
     Raises UserError for a length below 1, CorruptData where the documents changed between reads.
     """
     if least_bytes < 1:
@@ -89,7 +90,8 @@ class _Search:
     ) -> None:
         self.documents, self.length, self.work = documents, length, work
         self.scratch, self.memory = scratch, memory_bytes
-        self.anchor = max(1, length // 2)
+        # longer ones make more contexts and fewer windows; the work is least from 1/2 to 3/4
+        self.anchor = max(1, 3 * length // 5)
         self.piece = max(length, min(_PIECE, memory_bytes // 1024))
         self.table = powers(2 * length)
         self.prefixes = np.empty((2, self.piece + 2 * length + 1), np.uint64)
