@@ -30,17 +30,18 @@ from read_speed import collect
 ROUNDS = 3
 DIVSUFSORT = ("pydivsufsort==0.0.20", "numpy>=2.2")
 START = """
-import hashlib, json, resource, sys, time
+import hashlib, json, sys, time
 import numpy as np
-def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-def now(): return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
+def held(which):  # of this process alone: ru_maxrss begins at what its parent held
+    lines = open("/proc/self/status").read().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(which)) * 1024
 folder, length, memory = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 sizes = np.load(folder + "/sizes.npy")
 """
 END = """
 taken = time.process_time() - start
 rows = np.array(cuts, np.int64).reshape(-1, 3)
-told = {"cpu_s": taken, "memory_bytes": peak() - before, "cuts": len(rows),
+told = {"cpu_s": taken, "memory_bytes": held("VmHWM:") - before, "cuts": len(rows),
         "cut_bytes": int((rows[:, 2] - rows[:, 1]).sum()), "work": vars(work) if work else {},
         "sha256": hashlib.sha256(rows.tobytes()).hexdigest()}
 print(json.dumps(told))
@@ -54,13 +55,13 @@ def documents():
 few = [(n, bytes([n % 2 + 97]) * 3 * length + b"left" * length + b"edge") for n in range(4)]
 list(substrings.find(lambda: few, folder, length))  # compiled
 list(substrings.find(lambda: [(0, b"abc" * length), (1, b"d" + b"abc" * length)], folder, length))
-before, start, work = now(), time.process_time(), substrings.Work()
+before, start, work = held("VmRSS:"), time.process_time(), substrings.Work()
 cuts = list(substrings.find(documents, folder, length, memory, work))
 {END}"""
 # Windows with LCP >= length stand side by side in a suffix array; the least place is the first.
 PEER = f"""{START}
 from pydivsufsort import divsufsort, kasai
-before, start, work = now(), time.process_time(), None
+before, start, work = held("VmRSS:"), time.process_time(), None
 text = np.fromfile(folder + "/text", np.uint8)
 array = divsufsort(text)
 alike = kasai(text, array)[: len(array) - 1] >= length
