@@ -77,7 +77,7 @@ class _Dedupe:
         files = unit_index.open_files(self.cleaned)
         if files:
             found = repeats.find(files, len(same), lambda n: same[n] == n, scratch)
-            cuts.write(storage.join(where, cuts.FILE_NAME), _pieces(found))
+            cuts.write(storage.join(where, cuts.FILE_NAME), pieces(found))
 
     def _survivors(self, copies: matching.Copies) -> tuple[np.ndarray, np.ndarray, pa.Table]:
         """The survivor among each one's equal texts, and among all its copies; and their ids."""
@@ -150,7 +150,8 @@ class _Dedupe:
         return alarms
 
 
-def _pieces(found: Iterator[repeats.Repeats]) -> Iterator[pa.Table]:
+def pieces(found: Iterator[repeats.Repeats]) -> Iterator[pa.Table]:
+    """What was found, as parts of a table of cuts."""
     for one in found:
         kinds = pa.DictionaryArray.from_arrays(one.kind.astype(np.int8), units.KINDS)
         columns = (one.number, one.start.astype(np.int64), one.end.astype(np.int64))
