@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
@@ -29,10 +29,18 @@ class DedupeLines(_Strict):
     least_bytes: int = Field(default=40, ge=1)
 
 
+class DedupePassages(NamedTuple):
+    """Passages of `least_bytes` or more are cut where they come again in these components."""
+
+    components: frozenset[str]
+    least_bytes: int
+
+
 class Component(_Strict):
     """One component. `weight` is a share (any unit) of the mixture in bytes; `epochs` is how often
     a document may be repeated to reach it; of near copies the lowest `priority` survives.
-    `dedupe_lines` is `line`, `paragraph`, or {kind: line, least_bytes: 60}.
+    `dedupe_lines` is `line`, `paragraph`, or {kind: line, least_bytes: 60}; `dedupe_passages` is
+    the least length in bytes of a passage that must not come again, one for all that have it.
     """
 
     weight: float | None = Field(default=None, gt=0)
@@ -47,6 +55,7 @@ class Component(_Strict):
     synonyms: tuple[str, ...] = ()
     priority: int = 100
     dedupe_lines: DedupeLines | None = None
+    dedupe_passages: int | None = Field(default=None, ge=20)
     raw_gib: float | None = None
     effective_gib: float | None = None
     mean_kib: float | None = None
@@ -112,6 +121,18 @@ class Catalog(_Strict):
                     )
         return value
 
+    @field_validator("components")
+    @classmethod
+    def _one_passage_length(cls, value: dict[str, Component]) -> dict[str, Component]:
+        lengths = {c.dedupe_passages: n for n, c in value.items() if c.dedupe_passages is not None}
+        if len(lengths) > 1:
+            told = ", ".join(f"{length} for {name!r}" for length, name in sorted(lengths.items()))
+            raise ValueError(
+                f"dedupe_passages is {told}: give one length, since passages are compared across "
+                "components"
+            )
+        return value
+
     @cached_property
     def canonical(self) -> dict[str, str]:
         """Any known spelling -> the component's own name."""
@@ -127,6 +148,14 @@ class Catalog(_Strict):
         """The components that lose repeated lines or paragraphs; none where all is kept as is."""
         found = {} if self.as_is else self.components
         return {n: c.dedupe_lines for n, c in found.items() if c.dedupe_lines is not None}
+
+    def dedupe_passages(self) -> DedupePassages | None:
+        """The components that lose repeated passages, and how long these are; None where none."""
+        found = {} if self.as_is else self.components
+        lengths = {n: c.dedupe_passages for n, c in found.items() if c.dedupe_passages is not None}
+        if not lengths:
+            return None
+        return DedupePassages(frozenset(lengths), next(iter(lengths.values())))
 
     def weights(self) -> dict[str, float] | None:
         """Shares that sum to 1 for the components that have a weight; None where none has."""

@@ -36,6 +36,18 @@ def clean(batch: stage.Batch, rules: stage.Rules, work: str) -> stage.Done:
     return stage.run(folder, lambda where: _Cleaner(rules).run(batch, where))
 
 
+def lines(url: str) -> Iterator[bytes]:
+    """The lines of a batch's `documents`, in order, each with its line feed."""
+    with storage.open_read(url) as stream:
+        for block in zstd_stream.line_blocks(stream, url):
+            yield from split_lines(block)
+
+
+def split_lines(block: bytes) -> list[bytes]:
+    """The lines of a block of whole lines, each with its line feed."""
+    return [line + b"\n" for line in block.removesuffix(b"\n").split(b"\n")]
+
+
 class _Cleaner:
     def __init__(self, rules: stage.Rules) -> None:
         self.rules = rules

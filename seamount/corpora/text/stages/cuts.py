@@ -112,6 +112,23 @@ def without(text: str, spans: Iterable[Span]) -> str:
     return b"".join([*kept, data[at:]]).decode()
 
 
+class Spans:
+    """The table at `url` document by document, in their order."""
+
+    def __init__(self, url: str) -> None:
+        rows = (row for part in parts(url) for row in zip(*part.to_pydict().values(), strict=True))
+        self._documents = groupby(rows, itemgetter(0))
+        self._next = next(self._documents, None)
+
+    def of(self, number: int) -> list[Span]:
+        """What goes out of document `number`; numbers asked for must grow."""
+        if self._next is None or self._next[0] != number:
+            return []
+        spans = [(start, end, kind) for _, start, end, kind in self._next[1]]
+        self._next = next(self._documents, None)
+        return spans
+
+
 class Cutter:
     """Takes out of the lines of a batch, which come in their order, what the table at `url` says.
 
@@ -119,20 +136,16 @@ class Cutter:
     """
 
     def __init__(self, url: str, samples: Samples | None) -> None:
-        self.samples = samples
-        rows = (row for part in parts(url) for row in zip(*part.to_pydict().values(), strict=True))
-        self._documents = groupby(rows, itemgetter(0))
-        self._next = next(self._documents, None)
+        self.samples, self._spans = samples, Spans(url)
 
     def cut(self, number: int, line: bytes, origin: bytes) -> tuple[bytes, bytes]:
         """Line and origin (see shards) of document `number`, without what goes; else as they are.
 
         The digest in the origin becomes that of the text that is left.
         """
-        if self._next is None or self._next[0] != number:
+        spans = self._spans.of(number)
+        if not spans:
             return line, origin
-        spans = [(start, end, kind) for _, start, end, kind in self._next[1]]
-        self._next = next(self._documents, None)
         document = jsonl_zst.decode_line(line)
         text = without(document.text, spans)
         if self.samples is not None and text:

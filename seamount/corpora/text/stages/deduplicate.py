@@ -1,4 +1,7 @@
-"""Stage 2: which documents are copies of which, and which lines of the others; no text is read."""
+"""Stage 2: which documents are copies of which, and which lines and passages of the others.
+
+Texts are read for passages alone.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,10 @@ import pyarrow.parquet as pq
 
 from seamount.core import storage
 from seamount.corpora.text.dedupe import matching, repeats, survivors, units
-from seamount.corpora.text.stages import cuts, index, stage, unit_index
+from seamount.corpora.text.stages import cuts, index, passages, stage, unit_index
 
 TABLE, DUPLICATES = "copies.parquet", "duplicates.parquet"
+_LINES = "lines.parquet"  # only until passages are known
 KINDS = ("", "exact", "near")
 _ALARM_SHARE = 0.5
 _ALARM_CLUSTER = 1_000
@@ -39,7 +43,8 @@ def dedupe(cleaned: Sequence[stage.Done], rules: stage.Rules, work: str) -> stag
 
     copies.parquet has a row for each in the order of reading: `kind` (0 kept, 1 exact, 2 near) and
     `group` (what must stay in one split); duplicates.parquet one for each copy, with the id of the
-    document kept in its place. cuts.parquet (see cuts.py) is there where a component dedupes lines.
+    document kept in its place. cuts.parquet (see cuts.py) is there where a component dedupes lines
+    or passages.
     """
     key = stage.combined_key("dedupe", [d.folder for d in cleaned])
     folder = storage.join(work, "dedupe", key)
@@ -73,11 +78,19 @@ class _Dedupe:
         }
 
     def _cut(self, where: str, same: np.ndarray, scratch: str | None) -> None:
-        """Lines and paragraphs of survivors that stood in one before; others never count."""
-        files = unit_index.open_files(self.cleaned)
+        """Lines, then passages, of survivors that stood in one before; others never count."""
+        files, wanted = unit_index.open_files(self.cleaned), self.rules.catalog.dedupe_passages()
+        target = storage.join(where, cuts.FILE_NAME)
+        lines = target if wanted is None else storage.join(where, _LINES)
         if files:
             found = repeats.find(files, len(same), lambda n: same[n] == n, scratch)
-            cuts.write(storage.join(where, cuts.FILE_NAME), pieces(found))
+            cuts.write(lines, pieces(found))
+        if wanted is not None:
+            both = passages.parts(
+                self.cleaned, lambda n: bool(same[n] == n), wanted, lines, scratch
+            )
+            cuts.write(target, both)
+            storage.remove_tree(lines)
 
     def _survivors(self, copies: matching.Copies) -> tuple[np.ndarray, np.ndarray, pa.Table]:
         """The survivor among each one's equal texts, and among all its copies; and their ids."""

@@ -79,7 +79,7 @@ def _scatter(
         runs = _Runs(target)
         wanted = _rows(storage.join(mixed, f"{number}.parquet"))
         row = next(wanted, None)
-        lines = _lines(storage.join(source, clean.DOCUMENTS))
+        lines = clean.lines(storage.join(source, clean.DOCUMENTS))
         for number, (line, origin) in enumerate(zip(lines, _origins(source), strict=True)):
             left, origin = cutter.cut(number, line, origin)
             while row is not None and row[_ROW] == number:
@@ -144,16 +144,6 @@ class _Runs:
                     frame.write(line)
             self.runs.append([shard, start, self.target.size_bytes - start])
         self.waiting, self.room = {}, _FLUSH_BYTES
-
-
-def _lines(url: str) -> Iterator[bytes]:
-    with storage.open_read(url) as stream:
-        for block in zstd_stream.line_blocks(stream, url):
-            yield from _split(block)
-
-
-def _split(block: bytes) -> list[bytes]:
-    return [line + b"\n" for line in block.removesuffix(b"\n").split(b"\n")]
 
 
 def _numbered(line: bytes, copy: int) -> bytes:
@@ -230,7 +220,7 @@ def _run_lines(folder: str, shard: int) -> Iterator[bytes]:
         for _, start, length in runs:
             stream.seek(start)
             frame = zstd_stream.decompress_frame(stream.read(length), url)
-            yield from _split(frame)
+            yield from clean.split_lines(frame)
 
 
 def _components(table: pa.Table) -> dict[str, dict[str, int]]:
