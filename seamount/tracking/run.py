@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import atexit
 import datetime
-import math
-import numbers
 import os
 import sys
 import time
@@ -28,8 +26,10 @@ from seamount.core.errors import UserError, explain_os_error
 from seamount.tracking import names, segments
 from seamount.tracking.endings import COMPLETED, FAILED, SigtermGuard, describe, state_after
 from seamount.tracking.segments import Header
+from seamount.tracking.steps import checked_step, microseconds
 from seamount.tracking.store import host_name, open_store
 from seamount.tracking.strands import next_attempt
+from seamount.tracking.surroundings import Capture, Surroundings, capture_of, watch_options
 from seamount.tracking.writer import SegmentWriter
 
 
@@ -37,7 +37,8 @@ class Run:
     """One run as one process sees it; a context manager that records how it ended.
 
     A `run_id` that exists is resumed (joined, if its other processes still run). `tags` is a dict
-    of name -> value, or a list of names. `rank` defaults to RANK / SLURM_PROCID.
+    of name -> value, or a list of names. `rank` defaults to RANK / SLURM_PROCID. `capture` says
+    what is taken in beside it (console, system metrics, source): see Capture; False: nothing.
     """
 
     def __init__(
@@ -49,7 +50,9 @@ class Run:
         store: str | Path | None = None,
         tags: Mapping[str, Any] | Iterable[str] | None = None,
         rank: int | None = None,
+        capture: Capture | bool | None = None,
     ) -> None:
+        wanted = capture_of(capture)
         self._store = open_store(store)
         self.run_id = names.check_run_id(
             run_id or settings.tracking_run_id() or os.urandom(16).hex()
@@ -65,12 +68,20 @@ class Run:
         self.project, self.name = identity.project, name or identity.name
         renamed = None if made or name in (None, identity.name) else name
         try:
-            self._event({"kind": "start", "version": __version__, "name": renamed})
+            start = {"kind": "start", "version": __version__, "name": renamed}
+            self._event(start | {"watch": watch_options(wanted)})
             if tags:
                 self.add_tags(tags)
         except BaseException as error:
             self._writer.seal({"kind": "end", "state": FAILED, "error": describe(error)})
             raise
+        self._surroundings = Surroundings(
+            wanted,
+            self._store.run_folder(self.run_id),
+            self._writer.header.file_name,
+            identity.created_us,
+            self._event,
+        )
         atexit.register(self._at_exit)
 
     def _open_writer(self, made: bool) -> SegmentWriter:
@@ -130,11 +141,11 @@ class Run:
         Steps are whole or fractional and come in any order; without one each metric counts by
         itself in this process. `timestamp` is in seconds since 1970 UTC. NaN and infinities stay.
         """
-        time_us = time.time_ns() // 1000 if timestamp is None else _time_us(timestamp)
+        time_us = time.time_ns() // 1000 if timestamp is None else microseconds(timestamp)
         if step is None:
             self._log_counted(data, time_us)
         elif data:
-            self._open().metrics(data, step if type(step) is int else _step(step), time_us)
+            self._open().metrics(data, step if type(step) is int else checked_step(step), time_us)
 
     def _log_counted(self, data: Mapping[str, float], time_us: int) -> None:
         for step, group in self._count(data).items():
@@ -183,14 +194,15 @@ class Run:
         timestamp: float | datetime.datetime | None = None,
     ) -> None:
         """Log texts at `step` (each cut at 1 Mi characters, and marked when it was)."""
-        time_us = time.time_ns() // 1000 if timestamp is None else _time_us(timestamp)
+        time_us = time.time_ns() // 1000 if timestamp is None else microseconds(timestamp)
         cut: dict[str, str] = {}
         for name, text in data.items():
             if not isinstance(text, str):
                 raise UserError(f"series {name!r} takes text, not {type(text).__name__}")
-            cut[names.check_name(name, "series name")] = text[: names.MAX_TEXT_CHARS]
-        shortened = [name for name, text in data.items() if len(text) > len(cut[name])]
-        steps = self._count(cut) if step is None else {_step(step): cut}
+            kept = text[: names.MAX_TEXT_CHARS].encode("utf-8", "backslashreplace").decode()
+            cut[names.check_name(name, "series name")] = kept  # no lone surrogates: not Unicode
+        shortened = [name for name, text in data.items() if len(text) > names.MAX_TEXT_CHARS]
+        steps = self._count(cut) if step is None else {checked_step(step): cut}
         for at, group in steps.items():
             event: dict[str, Any] = {"kind": "strings", "step": at, "data": group}
             self._open().event(event | ({"cut": shortened} if shortened else {}), time_us)
@@ -228,6 +240,7 @@ class Run:
         if self._writer.sealed:
             return
         atexit.unregister(self._at_exit)
+        self._surroundings.close()
         detail = None if error is None else describe(error)
         self._writer.seal(
             {"kind": "end", "state": state, "error": detail, "signal": self._sigterm.signal}
@@ -262,24 +275,3 @@ class Run:
 
     def _event(self, value: dict[str, Any]) -> None:
         self._open().event(value, time.time_ns() // 1000)
-
-
-def _step(step: Any) -> int | float:
-    if isinstance(step, numbers.Integral):
-        return int(step)
-    try:
-        value = float(step)
-    except (TypeError, ValueError) as error:
-        raise UserError(f"step {step!r} is not a number") from error
-    if not math.isfinite(value):
-        raise UserError(f"step {step!r} must be finite")
-    return value
-
-
-def _time_us(timestamp: float | datetime.datetime) -> int:
-    if isinstance(timestamp, datetime.datetime):
-        timestamp = timestamp.timestamp()
-    try:
-        return int(timestamp * 1e6)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise UserError(f"timestamp {timestamp!r} is not in seconds since 1970 UTC") from error
