@@ -70,7 +70,7 @@ def _tell(folder: Path, error: Exception) -> None:
 
 
 def _spawn(folder: Path, segment: str, lock: int) -> None:
-    """Start the watcher as nobody's child, with the lock as its only open file."""
+    """Start the watcher as nobody's child; it closes all that it inherits but the lock."""
     path = [os.path.abspath(entry) for entry in sys.path if isinstance(entry, str)]
     options: dict[str, Any] = {"folder": str(folder), "segment": segment, "path": path}
     python = [sys.executable, "-I", "-S", "-c", _CODE, json.dumps(options)]
@@ -81,7 +81,7 @@ def _spawn(folder: Path, segment: str, lock: int) -> None:
         command[0],
         command,
         settings.child_environment(),
-        file_actions=[*_closing(), *null, (os.POSIX_SPAWN_DUP2, lock, LOCK_FD)],
+        file_actions=[*null, (os.POSIX_SPAWN_DUP2, lock, LOCK_FD)],
         setsid=True,
         setsigmask=[],
         setsigdef=[signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE, signal.SIGCHLD],
@@ -89,15 +89,3 @@ def _spawn(folder: Path, segment: str, lock: int) -> None:
     status = os.waitpid(pid, 0)[1]
     if status:
         raise OSError(f"/bin/sh ended with status {status}")
-
-
-def _closing() -> list[tuple[int, int]]:
-    """Close what else a child would inherit: a pipe held open would keep its reader waiting."""
-    found = []
-    for name in os.listdir("/proc/self/fd"):
-        try:
-            if int(name) > 2 and os.get_inheritable(int(name)):
-                found.append((os.POSIX_SPAWN_CLOSE, int(name)))
-        except OSError:
-            pass  # closed meanwhile
-    return found
