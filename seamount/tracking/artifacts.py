@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from pathlib import Path
-from typing import IO
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
 
 from seamount.core.errors import UserError, explain_os_error
 from seamount.tracking.names import check_artifact_path
+from seamount.tracking.serialisers import encode
 from seamount.tracking.store import Store
 
 _CHUNK = 1 << 20
@@ -21,6 +23,8 @@ def put(store: Store, run_id: str, name: str, source: str | Path | bytes) -> dic
     Returns {"digest": hex SHA-256, "size_bytes": n}. An earlier file of that name stays in blobs/.
     """
     target = _inside(store.artifact_folder(run_id), name)
+    if isinstance(source, str | Path) and not Path(source).is_file():
+        raise UserError(f"{str(source)!r}, to be stored as {name}, is not there or no file")
     try:
         digest, size = _to_blob(store, source)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -30,17 +34,20 @@ def put(store: Store, run_id: str, name: str, source: str | Path | bytes) -> dic
     return {"digest": digest, "size_bytes": size}
 
 
-def expand(files: dict[str, str | Path | bytes]) -> dict[str, str | Path | bytes]:
-    """`files` with each folder replaced by the files below it."""
+def expand(files: Mapping[str, Any]) -> dict[str, str | Path | bytes]:
+    """`files` as paths and bytes: folders become the files below them, values their encodings."""
     flat: dict[str, str | Path | bytes] = {}
     for name, source in files.items():
         check_artifact_path(name)
-        if isinstance(source, bytes | bytearray | memoryview) or not Path(source).is_dir():
-            flat[name] = source
-            continue
-        root = Path(source)
-        below = sorted(p for p in root.rglob("*") if p.is_file())
-        flat |= {f"{name}/{p.relative_to(root).as_posix()}": p for p in below}
+        if not isinstance(source, str | os.PathLike):
+            file = encode(source)
+            flat[name if PurePosixPath(name).suffix else name + file.suffix] = file.source
+        elif Path(source).is_dir():
+            root = Path(source)
+            below = sorted(p for p in root.rglob("*") if p.is_file())
+            flat |= {f"{name}/{p.relative_to(root).as_posix()}": p for p in below}
+        else:
+            flat[name] = Path(source)
     return flat
 
 

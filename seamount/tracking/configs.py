@@ -26,13 +26,18 @@ def snapshot(data: Any, *, flatten: bool = True, cast_unsupported: bool = False)
     """
     if not isinstance(data, Mapping) and not _is_dataclass(data):
         raise UserError(f"log_configs takes a dict or a dataclass, not {type(data).__name__}")
-    plain = _plain(data, "", cast_unsupported, 0)
-    flat = dict(_leaves(plain, "")) if flatten else plain
+    values = plain(data, cast_unsupported=cast_unsupported)
+    flat = dict(_leaves(values, "")) if flatten else values
     for name in flat:
         check_name(name, "config name")
     if (size := len(canonical(flat))) > MAX_SNAPSHOT_BYTES:
         raise UserError(f"a config of {size} bytes is too large: log it as a file instead")
     return flat
+
+
+def plain(data: Any, *, cast_unsupported: bool = False) -> Any:
+    """`data` made of dict, list, str, int, float, bool and None; UserError names what is not."""
+    return _plain(data, "", cast_unsupported, 0)
 
 
 def canonical(values: Mapping[str, Any]) -> bytes:
@@ -55,7 +60,6 @@ def _is_dataclass(value: Any) -> bool:
 
 
 def _plain(value: Any, name: str, cast: bool, depth: int) -> Any:
-    """`value` made of dict, list, str, int, float, bool and None only."""
     if depth > _MAX_DEPTH:
         raise UserError(f"config {name[:200]!r} is nested deeper than {_MAX_DEPTH} levels")
     if _is_dataclass(value):

@@ -19,6 +19,8 @@ def apply_event(
         "tags": _tags,
         "files": _files,
         "strings": _strings,
+        "histograms": _histograms,
+        "file_series": _file_series,
         "state": _state,
         "deleted": _deleted,
         "ended": _ended,
@@ -72,6 +74,32 @@ def _strings(
     db.executemany(
         "INSERT INTO strings VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         [(header.run_id, name, *place, text) for name, text in body["data"].items()],
+    )
+
+
+def _histograms(
+    db: sqlite3.Connection, header: Header, segment_id: int, record: Record, body: dict[str, Any]
+) -> None:
+    place = (header.rank, segment_id, record.sequence, body.get("step"), record.time_us)
+    db.executemany(
+        "INSERT INTO histograms VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (header.run_id, name, *place, h["type"], json.dumps([h["edges"], h["values"]]))
+            for name, h in body["data"].items()
+        ],
+    )
+
+
+def _file_series(
+    db: sqlite3.Connection, header: Header, segment_id: int, record: Record, body: dict[str, Any]
+) -> None:
+    place = (header.rank, segment_id, record.sequence, body.get("step"), record.time_us)
+    db.executemany(
+        "INSERT INTO file_series VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (header.run_id, name, *place, f["path"], f["digest"], f["size_bytes"], f["mime"])
+            for name, f in body["data"].items()
+        ],
     )
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from seamount.core.errors import UserError, explain_os_error
 from seamount.tracking.configs import digest
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 _BUSY_TIMEOUT_S = 60.0
 
 _SCHEMA = """
@@ -52,6 +52,16 @@ CREATE TABLE points (
 CREATE TABLE strings (
     run_id TEXT NOT NULL, name TEXT NOT NULL, rank INTEGER NOT NULL, segment_id INTEGER NOT NULL,
     sequence INTEGER NOT NULL, step, time_us INTEGER NOT NULL, value TEXT NOT NULL,
+    PRIMARY KEY (run_id, name, rank, segment_id, sequence)) WITHOUT ROWID;
+CREATE TABLE histograms (
+    run_id TEXT NOT NULL, name TEXT NOT NULL, rank INTEGER NOT NULL, segment_id INTEGER NOT NULL,
+    sequence INTEGER NOT NULL, step, time_us INTEGER NOT NULL, type TEXT NOT NULL,
+    edges_and_values TEXT NOT NULL,
+    PRIMARY KEY (run_id, name, rank, segment_id, sequence)) WITHOUT ROWID;
+CREATE TABLE file_series (
+    run_id TEXT NOT NULL, name TEXT NOT NULL, rank INTEGER NOT NULL, segment_id INTEGER NOT NULL,
+    sequence INTEGER NOT NULL, step, time_us INTEGER NOT NULL, path TEXT NOT NULL,
+    digest TEXT NOT NULL, size_bytes INTEGER NOT NULL, mime TEXT NOT NULL,
     PRIMARY KEY (run_id, name, rank, segment_id, sequence)) WITHOUT ROWID;
 CREATE TABLE configs (
     run_id TEXT NOT NULL, time_us INTEGER NOT NULL, segment_id INTEGER NOT NULL,
@@ -169,14 +179,6 @@ class Index:
             versions = newest.get(name, {"versions": 0})["versions"] + 1
             newest[name] = {"digest": content_hash, "size_bytes": size, "versions": versions}
         return newest
-
-    def strings(self, run_id: str, name: str, rank: int = 0) -> list[tuple[float, str]]:
-        """(step, text) of a string series."""
-        query = (
-            "SELECT step, value FROM strings WHERE run_id = ? AND name = ? AND rank = ? "
-            "ORDER BY step, time_us, segment_id, sequence"
-        )
-        return self.db.execute(query, (run_id, name, rank)).fetchall()
 
     def summaries(self, run_id: str, since: int = -1) -> list[Summary]:
         """Every metric of every rank (whose revision is above `since`), by name and rank."""

@@ -23,17 +23,17 @@ from typing import Any
 from seamount import __version__
 from seamount.core import settings
 from seamount.core.errors import UserError, explain_os_error
-from seamount.tracking import names, segments
+from seamount.tracking import names, segments, steps
 from seamount.tracking.endings import COMPLETED, FAILED, SigtermGuard, describe, state_after
+from seamount.tracking.log_calls import LogCalls
 from seamount.tracking.segments import Header
-from seamount.tracking.steps import checked_step, microseconds
 from seamount.tracking.store import host_name, open_store
 from seamount.tracking.strands import next_attempt
 from seamount.tracking.surroundings import Capture, Surroundings, capture_of, watch_options
 from seamount.tracking.writer import SegmentWriter
 
 
-class Run:
+class Run(LogCalls):
     """One run as one process sees it; a context manager that records how it ended.
 
     A `run_id` that exists is resumed (joined, if its other processes still run). `tags` is a dict
@@ -141,11 +141,11 @@ class Run:
         Steps are whole or fractional and come in any order; without one each metric counts by
         itself in this process. `timestamp` is in seconds since 1970 UTC. NaN and infinities stay.
         """
-        time_us = time.time_ns() // 1000 if timestamp is None else microseconds(timestamp)
+        time_us = time.time_ns() // 1000 if timestamp is None else steps.time_us(timestamp)
         if step is None:
             self._log_counted(data, time_us)
         elif data:
-            self._open().metrics(data, step if type(step) is int else checked_step(step), time_us)
+            self._open().metrics(data, step if type(step) is int else steps.check(step), time_us)
 
     def _log_counted(self, data: Mapping[str, float], time_us: int) -> None:
         for step, group in self._count(data).items():
@@ -171,65 +171,6 @@ class Run:
             with self._store.index() as index:
                 self._counted = index.next_steps(self.run_id, self._rank)
         return self._counted
-
-    def log_configs(
-        self, data: Any, flatten: bool = True, *, cast_unsupported: bool = False
-    ) -> str:
-        """Add `data` (dict or dataclass) to the run's configuration as an immutable snapshot.
-
-        Returns the SHA-256 of the values given. Equal values make no new snapshot; other values
-        make one more, and all are kept.
-        """
-        from seamount.tracking.configs import digest, snapshot
-
-        values = snapshot(data, flatten=flatten, cast_unsupported=cast_unsupported)
-        content_hash = digest(values)
-        self._event({"kind": "config", "digest": content_hash, "values": values})
-        return content_hash
-
-    def log_string_series(
-        self,
-        data: Mapping[str, str],
-        step: float | None = None,
-        timestamp: float | datetime.datetime | None = None,
-    ) -> None:
-        """Log texts at `step` (each cut at 1 Mi characters, and marked when it was)."""
-        time_us = time.time_ns() // 1000 if timestamp is None else microseconds(timestamp)
-        cut: dict[str, str] = {}
-        for name, text in data.items():
-            if not isinstance(text, str):
-                raise UserError(f"series {name!r} takes text, not {type(text).__name__}")
-            kept = text[: names.MAX_TEXT_CHARS].encode("utf-8", "backslashreplace").decode()
-            cut[names.check_name(name, "series name")] = kept  # no lone surrogates: not Unicode
-        shortened = [name for name, text in data.items() if len(text) > names.MAX_TEXT_CHARS]
-        steps = self._count(cut) if step is None else {checked_step(step): cut}
-        for at, group in steps.items():
-            event: dict[str, Any] = {"kind": "strings", "step": at, "data": group}
-            self._open().event(event | ({"cut": shortened} if shortened else {}), time_us)
-
-    def assign_files(self, files: dict[str, str | Path | bytes]) -> dict[str, str]:
-        """Store files (or folders, or bytes) under the names given; returns name -> SHA-256."""
-        from seamount.tracking import artifacts
-
-        self._open()
-        entries = {
-            name: artifacts.put(self._store, self.run_id, name, source)
-            for name, source in artifacts.expand(files).items()
-        }
-        self._event({"kind": "files", "files": entries})
-        return {name: str(entry["digest"]) for name, entry in entries.items()}
-
-    def add_tags(self, tags: Mapping[str, Any] | Iterable[str]) -> None:
-        """Set tags: a dict of name -> value, or names alone (their value is "true")."""
-        if isinstance(tags, str):
-            raise UserError(f"tags must be a dict or a list of names, not the text {tags!r}")
-        pairs = dict(tags) if isinstance(tags, Mapping) else dict.fromkeys(tags, "true")
-        checked = {names.check_name(k, "tag"): names.check_tag_value(v) for k, v in pairs.items()}
-        self._event({"kind": "tags", "set": checked})
-
-    def remove_tags(self, tags: Iterable[str]) -> None:
-        """Take tags away; unknown names are passed over."""
-        self._event({"kind": "tags", "remove": [names.check_name(t, "tag") for t in tags]})
 
     def barrier(self) -> None:
         """Wait until all that this process logged would also survive a power cut."""

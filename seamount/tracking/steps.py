@@ -1,4 +1,4 @@
-"""Steps and times as a caller gives them, checked."""
+"""Steps and times as users give them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from seamount.core.errors import UserError
 
 
-def checked_step(step: Any) -> int | float:
-    """`step` as int or float; raises UserError where it is not a finite number."""
+def check(step: Any) -> int | float:
+    """`step` as int or finite float; raises UserError for anything else."""
     if isinstance(step, numbers.Integral):
         return int(step)
     try:
@@ -23,8 +23,8 @@ def checked_step(step: Any) -> int | float:
     return value
 
 
-def microseconds(timestamp: float | datetime.datetime) -> int:
-    """Seconds since 1970 UTC (or a datetime) in whole microseconds."""
+def time_us(timestamp: float | datetime.datetime) -> int:
+    """Microseconds since 1970 UTC of seconds since then, or of a datetime."""
     if isinstance(timestamp, datetime.datetime):
         timestamp = timestamp.timestamp()
     try:

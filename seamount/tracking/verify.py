@@ -140,6 +140,8 @@ def _compare(index: Index, store: Store, run_id: str, problems: list[str]) -> No
 
 def _files(index: Index, store: Store, run_id: str, problems: list[str]) -> int:
     files = index.files(run_id)
+    query = "SELECT DISTINCT path, digest FROM file_series WHERE run_id = ? ORDER BY path"
+    files |= {path: {"digest": d} for path, d in index.db.execute(query, (run_id,))}
     for name, entry in files.items():
         blob = blob_path(store, entry["digest"])
         if not blob.is_file():

@@ -95,7 +95,7 @@ def kill_at_event(number: int) -> None:
     sys.addaudithook(hook)
 
 
-def count_events(source: Path, out: Path) -> int:
+def count_events(asked: CorpusRequest) -> int:
     reader, writer = os.pipe()
 
     def counted() -> None:
@@ -106,7 +106,7 @@ def count_events(source: Path, out: Path) -> int:
             seen += event in EVENTS
 
         sys.addaudithook(hook)
-        build_corpus(request(source, out))
+        build_corpus(asked)
         os.write(writer, str(seen).encode())
 
     os.waitpid(in_child(counted), 0)
@@ -130,7 +130,7 @@ def test_killed_before_file_operations(
     source: Path, undisturbed: dict[str, str], tmp_path: Path
 ) -> None:
     """A sample of all operations, the last ones (the publishing) more densely."""
-    events = count_events(source, tmp_path / "count")
+    events = count_events(request(source, tmp_path / "count"))
     assert events > 100
     late = list(range(events - 40, events, 5))
     points = sorted(Random(3).sample(range(1, events - 40), 10)) + late
@@ -141,7 +141,7 @@ def test_killed_before_file_operations(
 def test_killed_before_every_second_file_operation(
     source: Path, undisturbed: dict[str, str], tmp_path: Path
 ) -> None:
-    events = count_events(source, tmp_path / "count")
+    events = count_events(request(source, tmp_path / "count"))
     kill_all(source, tmp_path, undisturbed, list(range(1, events, 2)))
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seamount.tracking import Run, console
+from seamount.tracking import Run, console, series
 from seamount.tracking.console import LineAssembler, shown
 from seamount.tracking.surroundings import Capture
 from seamount.tracking.verify import verify
@@ -20,7 +20,7 @@ from seamount.tracking.verify import verify
 def lines_of(store, run_id: str, name: str, rank: int = 0) -> list[str]:
     store.refresh()
     with store.index() as index:
-        return [text for _, text in index.strings(run_id, name, rank)]
+        return [text for _, text in series.strings(index, run_id, name, rank)]
 
 
 @given(st.lists(st.text(alphabet=st.characters(exclude_categories=["Cc", "Cs"]) | st.just("\n"))))

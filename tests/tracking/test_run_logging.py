@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from seamount.core.errors import UserError
-from seamount.tracking import Run
+from seamount.tracking import Run, series
 from seamount.tracking.verify import verify
 
 
@@ -68,7 +68,7 @@ def test_steps_left_out_count_by_metric_and_go_on_after_a_resume(store, history)
         "c": [(0, 5.0)],
     }
     with store.index() as index:
-        assert index.strings(run.run_id, "s") == [(0, "x"), (1, "y")]
+        assert series.strings(index, run.run_id, "s") == [(0, "x"), (1, "y")]
 
 
 def test_a_restarted_rank_replaces_from_its_restart_step_and_hides_nothing_for_good(store, history):

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from seamount.core.errors import UserError
-from seamount.tracking import Run
+from seamount.tracking import Run, series
 from seamount.tracking.logging_handler import RunHandler
 from seamount.tracking.segments import Header
 from seamount.tracking.surroundings import Capture
@@ -144,7 +144,7 @@ def test_secrets_of_the_command_and_the_environment_are_not_kept(store, tmp_path
 def test_the_watcher_writes_metrics_and_source_of_each_rank(store, spawn):
     program = """
 import sys, time
-from seamount.tracking import Run
+from seamount.tracking import Run, series
 from seamount.tracking.surroundings import Capture
 with Run(store=sys.argv[1], run_id="job", capture=Capture(system_s=0.2)) as run:
     time.sleep(2.5)
@@ -179,7 +179,7 @@ with Run(store=sys.argv[1], run_id="job", capture=Capture(system_s=0.2)) as run:
 def test_uncaught_exceptions_are_logged_when_they_are_raised(store, spawn):
     program = """
 import os, sys, threading
-from seamount.tracking import Run
+from seamount.tracking import Run, series
 run = Run(store=sys.argv[1], run_id="raised")
 def work():
     raise ValueError("in a thread")
@@ -197,7 +197,7 @@ raise RuntimeError("in the main thread")
     assert "in the main thread" in errors
     verify(store, "raised")
     with store.index() as index:
-        texts = [text for _, text in index.strings("raised", "runtime/exceptions")]
+        texts = [text for _, text in series.strings(index, "raised", "runtime/exceptions")]
     assert [t.strip().splitlines()[-1] for t in texts] == [
         "ValueError: in a thread",
         "RuntimeError: in the main thread",
@@ -227,7 +227,7 @@ def test_log_records_become_a_series(store):
         logger.removeHandler(handler)
     verify(store, "logged")
     with store.index() as index:
-        found = index.strings("logged", "runtime/log")
+        found = series.strings(index, "logged", "runtime/log")
     assert found == [(0, "INFO epoch 1"), (1, "ERROR bad \\udcff name")]
 
 

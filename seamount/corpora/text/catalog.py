@@ -20,9 +20,19 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class DedupeLines(_Strict):
+    """Which units of a component's texts are taken away where they stood before in it: each `line`
+    or `paragraph` of at least `least_bytes` bytes, white space at its ends not counted.
+    """
+
+    kind: Literal["line", "paragraph"]
+    least_bytes: int = Field(default=40, ge=1)
+
+
 class Component(_Strict):
     """One component. `weight` is a share (any unit) of the mixture in bytes; `epochs` is how often
     a document may be repeated to reach it; of near copies the lowest `priority` survives.
+    `dedupe_lines` is `line`, `paragraph`, or {kind: line, least_bytes: 60}.
     """
 
     weight: float | None = Field(default=None, gt=0)
@@ -36,6 +46,7 @@ class Component(_Strict):
     generated: bool = False
     synonyms: tuple[str, ...] = ()
     priority: int = 100
+    dedupe_lines: DedupeLines | None = None
     raw_gib: float | None = None
     effective_gib: float | None = None
     mean_kib: float | None = None
@@ -48,6 +59,11 @@ class Component(_Strict):
         if value is not None:
             _known(READERS, filter_name(value), "reader")
         return value
+
+    @field_validator("dedupe_lines", mode="before")
+    @classmethod
+    def _named_alone(cls, value: Any) -> Any:
+        return {"kind": value} if isinstance(value, str) else value
 
     @field_validator("filters")
     @classmethod
@@ -106,6 +122,11 @@ class Catalog(_Strict):
     def component(self, name: str) -> Component:
         """The component `name`, or one without rules where it is not listed."""
         return self.components.get(name) or Component()
+
+    def dedupe_lines(self) -> dict[str, DedupeLines]:
+        """The components that lose repeated lines or paragraphs; none where all is kept as is."""
+        found = {} if self.as_is else self.components
+        return {n: c.dedupe_lines for n, c in found.items() if c.dedupe_lines is not None}
 
     def weights(self) -> dict[str, float] | None:
         """Shares that sum to 1 for the components that have a weight; None where none has."""

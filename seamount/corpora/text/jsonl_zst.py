@@ -145,6 +145,16 @@ def encode_line(document: Document) -> bytes:
         return json.dumps(record, ensure_ascii=False, default=str).encode() + b"\n"
 
 
+def decode_line(line: bytes) -> Document:
+    """The document of a line that `encode_line` wrote; where it came from is not in it."""
+    import msgspec
+
+    record = msgspec.json.decode(line)
+    meta = record["meta"]
+    component, name = meta.pop("pile_set_name"), meta.pop("id")
+    return Document(record["text"], component, name, "", meta)
+
+
 def _records(
     block: bytes, line_ends: int, line: int, url: str, name: str
 ) -> Iterator[Document | Quarantined]:

@@ -1,8 +1,9 @@
 """The account of a build: in = kept + dropped + duplicates + quarantined, in documents and bytes.
 
 Bytes are UTF-8 bytes of normalised and edited text; `normalisation_bytes` is what normalising took
-away and `edited` what each edit did (less than 0 where a mask is longer than what it hides), so
-that both count among the bytes that came in. A quarantined record counts with its raw line.
+away and `edited` what each edit did (less than 0 where a mask is longer than what it hides) and
+what was cut out as repeated (`dedupe: line`), so that both count among the bytes that came in. A
+quarantined record counts with its raw line.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from seamount.corpora.text.edits import load_edits
 from seamount.corpora.text.edits._samples import Samples
 from seamount.corpora.text.filters import load_rules
 from seamount.corpora.text.normalise import normalise
-from seamount.corpora.text.stages import index, stage
+from seamount.corpora.text.stages import index, stage, unit_index
 
 DOCUMENTS, DROPPED = "documents", "dropped.jsonl.gz"
 EDITED = "edited.jsonl.gz"
@@ -28,8 +28,9 @@ _SCRATCH_LEVEL = 1
 def clean(batch: stage.Batch, rules: stage.Rules, work: str) -> stage.Done:
     """Clean one batch into WORK/clean/<key>/.
 
-    It holds `documents` (the lines of what passed, zstd), the index of them (see index.py) and
-    result.json (ledger rows, quarantined lines).
+    It holds `documents` (the lines of what passed, zstd), the index of them (see index.py), their
+    lines or paragraphs where a component dedupes them (unit_index.py) and result.json (ledger rows,
+    quarantined lines).
     """
     folder = storage.join(work, "clean", batch.key)
     return stage.run(folder, lambda where: _Cleaner(rules).run(batch, where))
@@ -52,6 +53,9 @@ class _Cleaner:
                 dropped_writer(storage.join(folder, DROPPED), self.rules.keep_dropped)
             )
             self.index = stack.enter_context(index.writer(folder, self.rules.dedupe == "near"))
+            self.units = stack.enter_context(
+                unit_index.writer(folder, self.rules.catalog.dedupe_lines())
+            )
             rows = [self._input(one, batch.total == 1, kept, dropped) for one in batch.inputs]
         if self.rules.keep_dropped:
             self.samples.write(storage.join(folder, EDITED))
@@ -60,6 +64,7 @@ class _Cleaner:
             "bytes": self.index.bytes,
             "rows": [ledger.row_to_dict(row) for row in rows],
             "quarantined": self.quarantined,
+            **({unit_index.COUNT: self.units.files} if self.units.files else {}),
         }
 
     def _input(self, one: inputs.Input, alone: bool, kept: Any, dropped: Any) -> ledger.Row:
@@ -112,6 +117,7 @@ class _Cleaner:
             dropped(document, reason)
             return
         kept.write(jsonl_zst.encode_line(document))
+        self.units.add(self.index.documents, document)
         self.index.add(document, data, row.input)
 
     def _edited(self, document: Document, row: ledger.Row) -> Document:

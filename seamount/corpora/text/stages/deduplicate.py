@@ -1,9 +1,9 @@
-"""Stage 2: which documents are copies of which; no text is read."""
+"""Stage 2: which documents are copies of which, and which lines of the others; no text is read."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from seamount.core import storage
-from seamount.corpora.text.dedupe import matching, survivors
-from seamount.corpora.text.stages import index, stage
+from seamount.corpora.text.dedupe import matching, repeats, survivors, units
+from seamount.corpora.text.stages import cuts, index, stage, unit_index
 
 TABLE, DUPLICATES = "copies.parquet", "duplicates.parquet"
 KINDS = ("", "exact", "near")
@@ -39,7 +39,7 @@ def dedupe(cleaned: Sequence[stage.Done], rules: stage.Rules, work: str) -> stag
 
     copies.parquet has a row for each in the order of reading: `kind` (0 kept, 1 exact, 2 near) and
     `group` (what must stay in one split); duplicates.parquet one for each copy, with the id of the
-    document kept in its place.
+    document kept in its place. cuts.parquet (see cuts.py) is there where a component dedupes lines.
     """
     key = stage.combined_key("dedupe", [d.folder for d in cleaned])
     folder = storage.join(work, "dedupe", key)
@@ -62,6 +62,7 @@ class _Dedupe:
             copies = matching.find(self.files, sketches if near else None)
             found = self._survivors(copies)
             self._write(where, copies, *found, sketches)
+        self._cut(where, found[1], scratch)
         largest = 0 if self.rules.dedupe == "none" else int(np.bincount(copies.same).max(initial=0))
         return {
             "documents": self.kept["documents"],
@@ -70,6 +71,13 @@ class _Dedupe:
             "alarms": self._alarms(largest),
             "largest_cluster": largest or min(1, self.kept["documents"]),
         }
+
+    def _cut(self, where: str, same: np.ndarray, scratch: str | None) -> None:
+        """Lines and paragraphs of survivors that stood in one before; others never count."""
+        files = unit_index.open_files(self.cleaned)
+        if files:
+            found = repeats.find(files, len(same), lambda n: same[n] == n, scratch)
+            cuts.write(storage.join(where, cuts.FILE_NAME), pieces(found))
 
     def _survivors(self, copies: matching.Copies) -> tuple[np.ndarray, np.ndarray, pa.Table]:
         """The survivor among each one's equal texts, and among all its copies; and their ids."""
@@ -140,6 +148,14 @@ class _Dedupe:
         if largest > _ALARM_CLUSTER:
             alarms.append(f"{largest} documents are copies of one another, directly or by steps")
         return alarms
+
+
+def pieces(found: Iterator[repeats.Repeats]) -> Iterator[pa.Table]:
+    """What was found, as parts of a table of cuts."""
+    for one in found:
+        kinds = pa.DictionaryArray.from_arrays(one.kind.astype(np.int8), units.KINDS)
+        columns = (one.number, one.start.astype(np.int64), one.end.astype(np.int64))
+        yield pa.table([*columns, kinds.cast(pa.string())], schema=cuts.SCHEMA)
 
 
 def _removed(

@@ -17,16 +17,22 @@ import xxhash
 
 from seamount.core import storage
 from seamount.corpora.text import mixture, split
-from seamount.corpora.text.stages import deduplicate, held_out, index, stage
+from seamount.corpora.text.stages import cuts, deduplicate, held_out, index, stage
 
 MIXTURE_REASON = "mixture: beyond the component's share"
+EMPTIED_REASON = "dedupe: nothing is left of it"
+# The kind of a document of which nothing is left, beside the kinds of copies.
+EMPTIED = len(deduplicate.KINDS)
 _MIX_1, _MIX_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)  # MurmurHash3
 _SHIFT = np.uint64(33)
 
 
 @dataclass(frozen=True)
 class Documents:
-    """Columns over all documents [N]; `names` are the components that `component` numbers."""
+    """Columns over all documents [N]; `names` are the components that `component` numbers.
+
+    `bytes` is the size after cuts, `kind` 0 for what can be placed.
+    """
 
     names: list[str]
     component: np.ndarray
@@ -54,6 +60,7 @@ class Documents:
                 here = slice(first, first + part.num_rows)
                 kind[here], group[here] = part["kind"].to_numpy(), part["group"].to_numpy()
                 first += part.num_rows
+        _take_cuts(storage.join(deduped.folder, cuts.FILE_NAME), sizes, kind)
         return cls(list(known), component, sizes, order, kind, group)
 
     def supply(self, rules: stage.Rules) -> dict[str, mixture.Supply]:
@@ -89,12 +96,14 @@ class Plan:
         here = slice(first, first + size)
         gone = np.flatnonzero(self.taken[here] == 0)
         kinds = kind[here][gone]
-        reason = np.r_[np.zeros(high - low, np.int8), np.where(kinds > 0, kinds, 3).astype(np.int8)]
+        kinds = np.where(kinds > 0, kinds, EMPTIED + 1).astype(np.int8)
+        reason = np.r_[np.zeros(high - low, np.int8), kinds]
         nowhere = np.full(len(gone), -1)
         row = np.r_[self.document[low:high] - first, gone]
         copy = np.r_[self.copy[low:high], np.zeros(len(gone), np.int32)]
         order = np.lexsort((copy, row))
-        texts = ["", *(f"{name} duplicate" for name in deduplicate.KINDS[1:]), MIXTURE_REASON]
+        copies = (f"{name} duplicate" for name in deduplicate.KINDS[1:])
+        texts = ["", *copies, EMPTIED_REASON, MIXTURE_REASON]
         return pa.table(
             {
                 "row": row[order],
@@ -104,6 +113,14 @@ class Plan:
                 "reason": pa.DictionaryArray.from_arrays(reason[order], texts),
             }
         )
+
+
+def _take_cuts(url: str, sizes: np.ndarray, kind: np.ndarray) -> None:
+    """Take the bytes that are cut off the sizes; what is cut as a whole can not be placed."""
+    for part in cuts.parts(url):
+        number = part["number"].to_numpy()
+        np.subtract.at(sizes, number, cuts.lengths(part))
+        kind[number[sizes[number] == 0]] = EMPTIED
 
 
 def _number_type(size: int) -> Any:

@@ -205,10 +205,11 @@ def _publish_dropped(
         for number, one in enumerate(done):
             data = storage.read_bytes(storage.join(one.folder, name))
             _place(data, out, f"{DROPPED}/{number:05d}-{kind}.jsonl.gz")
-    for number, one in enumerate(cleaned):
-        url = storage.join(one.folder, clean.EDITED)
-        if storage.exists(url):
-            _place(storage.read_bytes(url), out, f"{EDITED}/{number:05d}.jsonl.gz")
+    for mark, done in (("", cleaned), ("-cut", scattered)):
+        for number, one in enumerate(done):
+            url = storage.join(one.folder, clean.EDITED)
+            if storage.exists(url):
+                _place(storage.read_bytes(url), out, f"{EDITED}/{number:05d}{mark}.jsonl.gz")
 
 
 def _publish_quarantine(out: str, cleaned: Sequence[stage.Done]) -> None:

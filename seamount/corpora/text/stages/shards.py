@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 
 from seamount.core import storage
 from seamount.core.errors import SeamountError
-from seamount.core.records import Document
 from seamount.corpora.text import jsonl_zst, zstd_stream
-from seamount.corpora.text.stages import clean, index, stage
-from seamount.corpora.text.stages.placing import copy_id
+from seamount.corpora.text.edits._samples import Samples
+from seamount.corpora.text.stages import clean, cuts, index, mix, stage
+from seamount.corpora.text.stages.placing import EMPTIED_REASON, copy_id
 
 DATA, SHARD, ROWS, DROPPED = "data", "shard", "rows.parquet", "dropped.jsonl.gz"
 # A row for each line of the corpus, in its order.
@@ -70,6 +70,8 @@ def scatter(
 def _scatter(
     source: str, mixed: str, number: int, rules: stage.Rules, where: str
 ) -> dict[str, Any]:
+    samples = Samples() if rules.keep_dropped else None
+    cutter = cuts.Cutter(mix.cuts_url(mixed, number), samples)
     with (
         storage.atomic_write(storage.join(where, DATA)) as target,
         clean.dropped_writer(storage.join(where, DROPPED), rules.keep_dropped) as dropped,
@@ -79,14 +81,19 @@ def _scatter(
         row = next(wanted, None)
         lines = _lines(storage.join(source, clean.DOCUMENTS))
         for number, (line, origin) in enumerate(zip(lines, _origins(source), strict=True)):
+            left, origin = cutter.cut(number, line, origin)
             while row is not None and row[_ROW] == number:
                 _, copy, shard, place, reason = row
                 if shard < 0:
-                    dropped(_parse(line), reason)
+                    dropped(
+                        jsonl_zst.decode_line(line if reason == EMPTIED_REASON else left), reason
+                    )
                 else:
-                    runs.add(shard, place, origin, _numbered(line, copy))
+                    runs.add(shard, place, origin, _numbered(left, copy))
                 row = next(wanted, None)
         runs.flush()
+    if samples is not None:
+        samples.write(storage.join(where, clean.EDITED))
     return {"documents": runs.documents, "bytes": runs.bytes, "runs": runs.runs}
 
 
@@ -149,18 +156,11 @@ def _split(block: bytes) -> list[bytes]:
     return [line + b"\n" for line in block.removesuffix(b"\n").split(b"\n")]
 
 
-def _parse(line: bytes) -> Document:
-    record = msgspec.json.decode(line)
-    meta = record["meta"]
-    component, name = meta.pop("pile_set_name"), meta.pop("id")
-    return Document(record["text"], component, name, "", meta)
-
-
 def _numbered(line: bytes, copy: int) -> bytes:
     """The line, with the id of its copy where the document is repeated."""
     if copy == 0:
         return line
-    document = _parse(line)
+    document = jsonl_zst.decode_line(line)
     return jsonl_zst.encode_line(replace(document, id=copy_id(document.id, copy)))
 
 
