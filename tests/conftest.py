@@ -37,3 +37,5 @@ def shared_data() -> Path:
 def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test touches a person's own ~/.seamount."""
     monkeypatch.setenv("SEAMOUNT_HOME", str(tmp_path_factory.mktemp("home")))
+    # A process more for each of hundreds of runs; tests/tracking/test_watcher*.py turn it on.
+    monkeypatch.setenv("SEAMOUNT_TRACKING_WATCHER", "off")

@@ -139,8 +139,12 @@ def _clock(time_us: int) -> str:
 def _show(run: dict[str, Any]) -> None:
     typer.echo(f"{run['run_id']}  {run['name']}  (project {run['project']})")
     typer.echo(f"state    {run['state']}  started {_clock(run['created_us'])}")
+    if run["ended_us"]:
+        typer.echo(f"ended    {_clock(run['ended_us'])}")
     if run["error"]:
         typer.echo(f"error    {run['error']['type']}: {run['error']['message']}")
+        for line in run["error"].get("last_words", ()):
+            typer.echo(f"         | {line}")
     for title in ("config", "tags"):
         for key, value in run[title].items():
             typer.echo(f"{title:<8} {key} = {value}")

@@ -33,6 +33,20 @@ def tracking_run_id() -> str | None:
     return os.environ.get("SEAMOUNT_RUN_ID") or None
 
 
+def tracking_watcher() -> bool:
+    """Whether a Run starts its watcher process (SEAMOUNT_TRACKING_WATCHER, on unless "off")."""
+    return _is_on("SEAMOUNT_TRACKING_WATCHER")
+
+
+def tracking_console() -> bool:
+    """Whether a Run keeps what is printed (SEAMOUNT_TRACKING_CONSOLE, on unless "off")."""
+    return _is_on("SEAMOUNT_TRACKING_CONSOLE")
+
+
+def _is_on(variable: str) -> bool:
+    return os.environ.get(variable, "").lower() not in ("off", "0", "false", "no")
+
+
 def dask_scheduler() -> str | None:
     """Address of a running Dask scheduler (SEAMOUNT_DASK_SCHEDULER), or None for a local one."""
     return os.environ.get("SEAMOUNT_DASK_SCHEDULER") or None

@@ -23,6 +23,7 @@ def apply_event(
         "file_series": _file_series,
         "state": _state,
         "deleted": _deleted,
+        "ended": _ended,
     }.get(body.get("kind", ""))
     if apply is not None:
         apply(db, header, segment_id, record, body)
@@ -120,3 +121,12 @@ def _deleted(
 ) -> None:
     flag = int(bool(body.get("deleted")))
     db.execute("UPDATE runs SET deleted = ? WHERE run_id = ?", (flag, header.run_id))
+
+
+def _ended(
+    db: sqlite3.Connection, header: Header, segment_id: int, record: Record, body: dict[str, Any]
+) -> None:
+    """What a watcher saw of a process that ended without a last word of its own."""
+    strand = (header.run_id, body["host"], body["pid"], body["start_us"])
+    row = (*strand, body["ended_us"], json.dumps(body["error"]))
+    db.execute("INSERT OR REPLACE INTO ends VALUES (?, ?, ?, ?, ?, ?)", row)

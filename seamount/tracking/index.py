@@ -17,7 +17,7 @@ from typing import Any
 from seamount.core.errors import UserError, explain_os_error
 from seamount.tracking.configs import digest
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 _BUSY_TIMEOUT_S = 60.0
 
 _SCHEMA = """
@@ -70,6 +70,10 @@ CREATE TABLE configs (
 CREATE TABLE tags (
     run_id TEXT NOT NULL, key TEXT NOT NULL, value TEXT, time_us INTEGER NOT NULL,
     PRIMARY KEY (run_id, key)) WITHOUT ROWID;
+CREATE TABLE ends (
+    run_id TEXT NOT NULL, host TEXT NOT NULL, pid INTEGER NOT NULL, start_us INTEGER NOT NULL,
+    end_us INTEGER NOT NULL, error TEXT NOT NULL,
+    PRIMARY KEY (run_id, host, pid, start_us)) WITHOUT ROWID;
 CREATE TABLE files (
     run_id TEXT NOT NULL, name TEXT NOT NULL, time_us INTEGER NOT NULL, segment_id INTEGER NOT NULL,
     digest TEXT NOT NULL, size_bytes INTEGER NOT NULL,

@@ -29,6 +29,7 @@ from seamount.tracking.log_calls import LogCalls
 from seamount.tracking.segments import Header
 from seamount.tracking.store import host_name, open_store
 from seamount.tracking.strands import next_attempt
+from seamount.tracking.surroundings import Capture, Surroundings, capture_of, watch_options
 from seamount.tracking.writer import SegmentWriter
 
 
@@ -36,7 +37,8 @@ class Run(LogCalls):
     """One run as one process sees it; a context manager that records how it ended.
 
     A `run_id` that exists is resumed (joined, if its other processes still run). `tags` is a dict
-    of name -> value, or a list of names. `rank` defaults to RANK / SLURM_PROCID.
+    of name -> value, or a list of names. `rank` defaults to RANK / SLURM_PROCID. `capture` says
+    what is taken in beside it (console, system metrics, source): see Capture; False: nothing.
     """
 
     def __init__(
@@ -48,7 +50,9 @@ class Run(LogCalls):
         store: str | Path | None = None,
         tags: Mapping[str, Any] | Iterable[str] | None = None,
         rank: int | None = None,
+        capture: Capture | bool | None = None,
     ) -> None:
+        wanted = capture_of(capture)
         self._store = open_store(store)
         self.run_id = names.check_run_id(
             run_id or settings.tracking_run_id() or os.urandom(16).hex()
@@ -64,12 +68,20 @@ class Run(LogCalls):
         self.project, self.name = identity.project, name or identity.name
         renamed = None if made or name in (None, identity.name) else name
         try:
-            self._event({"kind": "start", "version": __version__, "name": renamed})
+            start = {"kind": "start", "version": __version__, "name": renamed}
+            self._event(start | {"watch": watch_options(wanted)})
             if tags:
                 self.add_tags(tags)
         except BaseException as error:
             self._writer.seal({"kind": "end", "state": FAILED, "error": describe(error)})
             raise
+        self._surroundings = Surroundings(
+            wanted,
+            self._store.run_folder(self.run_id),
+            self._writer.header.file_name,
+            identity.created_us,
+            self._event,
+        )
         atexit.register(self._at_exit)
 
     def _open_writer(self, made: bool) -> SegmentWriter:
@@ -169,6 +181,7 @@ class Run(LogCalls):
         if self._writer.sealed:
             return
         atexit.unregister(self._at_exit)
+        self._surroundings.close()
         detail = None if error is None else describe(error)
         self._writer.seal(
             {"kind": "end", "state": state, "error": detail, "signal": self._sigterm.signal}

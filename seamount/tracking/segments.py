@@ -41,8 +41,9 @@ _METRICS_FLOAT = struct.Struct("<BBHQqId")
 class Header:
     """Who wrote a segment.
 
-    `role` is "main" (made by Run), "fork" (a forked child of such a process) or "client" (MLflow's
-    client through our plugin). `attempt` counts the restarts of a rank; `part` the rotations.
+    `role` is "main" (made by Run), "fork" (a forked child of such a process), "client" (MLflow's
+    client through our plugin) or "watch" (the watcher, of the rank it writes about). `attempt`
+    counts the restarts of a rank; `part` the rotations.
     """
 
     run_id: str
@@ -62,8 +63,9 @@ class Header:
     @property
     def file_name(self) -> str:
         """Name in the run's folder; sorts by rank, attempt and part."""
+        kind = "w" if self.role == "watch" else "r"
         return (
-            f"r{self.rank:06d}.a{self.attempt:04d}.{self.host}.{self.pid}."
+            f"{kind}{self.rank:06d}.a{self.attempt:04d}.{self.host}.{self.pid}."
             f"{self.start_us:x}-{self.nonce}.{self.part:04d}.seg"
         )
 

@@ -35,6 +35,7 @@ def _newest_ends(db: sqlite3.Connection, run_id: str) -> list[dict[str, Any]]:
     columns = (
         "rank",
         "attempt",
+        "host",
         "pid",
         "start_us",
         "part",
@@ -55,10 +56,16 @@ def _newest_ends(db: sqlite3.Connection, run_id: str) -> list[dict[str, Any]]:
     for row in rows:
         newest[row["rank"]] = max(newest[row["rank"]], row["attempt"])
     last_parts = {
-        (row["rank"], row["pid"], row["start_us"]): row
+        (row["host"], row["pid"], row["start_us"]): row
         for row in rows
         if row["attempt"] == newest[row["rank"]]
     }
+    for end_us, error, *process in db.execute(
+        "SELECT end_us, error, host, pid, start_us FROM ends WHERE run_id = ?", (run_id,)
+    ):
+        seen = last_parts.get(tuple(process))
+        if seen is not None and seen["end_state"] is None:  # its watcher knows more than its file
+            seen |= {"end_us": end_us, "error": error}
     return list(last_parts.values())
 
 

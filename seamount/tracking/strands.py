@@ -13,7 +13,7 @@ from seamount.tracking.store import host_name
 REMOTE_SILENCE_S = 120.0
 
 _FILE_NAME = re.compile(
-    r"r(\d+)\.a(\d+)\.([A-Za-z0-9-]+)\.(\d+)\.([0-9a-f]+-[0-9a-f]+)\.(\d+)\.seg"
+    r"([rw])(\d+)\.a(\d+)\.([A-Za-z0-9-]+)\.(\d+)\.([0-9a-f]+-[0-9a-f]+)\.(\d+)\.seg"
 )
 
 
@@ -54,10 +54,10 @@ def next_attempt(folder: Path, rank: int) -> int:
     newest, living = -1, False
     for path in segment_files(folder):
         found = _FILE_NAME.fullmatch(path.name)
-        if found is None or int(found[1]) != rank:
-            continue
-        attempt = int(found[2])
-        lives = attempt >= newest and writer_lives(path, found[3])
+        if found is None or found[1] == "w" or int(found[2]) != rank:
+            continue  # a watcher's own segment says nothing of the rank's life
+        attempt = int(found[3])
+        lives = attempt >= newest and writer_lives(path, found[4])
         living = lives if attempt > newest else living or lives
         newest = max(newest, attempt)
     return newest if living else newest + 1
@@ -66,4 +66,4 @@ def next_attempt(folder: Path, rank: int) -> int:
 def newest_attempt(folder: Path, rank: int) -> int:
     """The newest attempt of `rank` so far, 0 if it never logged."""
     found = (_FILE_NAME.fullmatch(path.name) for path in segment_files(folder))
-    return max((int(f[2]) for f in found if f and int(f[1]) == rank), default=0)
+    return max((int(f[3]) for f in found if f and int(f[2]) == rank), default=0)

@@ -49,6 +49,7 @@ class SegmentWriter:
         self._busy = False
         self._deferred: list[Callable[[], None]] = []
         self._fd = -1
+        self._name_flushed = False
         self._position = 0
         self._sequence = self.header.first_sequence
         self._sets: dict[tuple[str, ...], tuple[int, Callable[..., bytes]]] = {}
@@ -74,6 +75,7 @@ class SegmentWriter:
             temporary.unlink(missing_ok=True)
             raise
         self._fd, self._position = fd, len(content)
+        self._name_flushed = False
 
     def metrics(self, data: Mapping[str, Any], step: float, time_us: int, flags: int = 0) -> None:
         """Append one METRICS record (after a KEYS record where this set of names is new)."""
@@ -245,7 +247,13 @@ class SegmentWriter:
                     f"run {self.header.run_id}: records still wait for room on the disk"
                 )
             if self._fd >= 0:
-                os.fsync(self._fd)
+                self._flush()
+
+    def _flush(self) -> None:
+        os.fsync(self._fd)
+        if not self._name_flushed:
+            fsync_folder(self._folder)
+            self._name_flushed = True
 
     def seal(self, value: dict[str, Any]) -> None:
         """Write the last record, flush to disk and close; further records are refused."""
@@ -259,10 +267,19 @@ class SegmentWriter:
                 log.error("run %s: %d records found no room", self.header.run_id, missing)
             if self._fd >= 0:
                 try:
-                    os.fsync(self._fd)
+                    self._flush()
                 finally:
                     os.close(self._fd)
                     self._fd = -1
+
+
+def fsync_folder(folder: Path) -> None:
+    """Flush a folder's names to disk: a file whose name is lost is lost, whatever it holds."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def _forked(this: weakref.ReferenceType[SegmentWriter]) -> None:

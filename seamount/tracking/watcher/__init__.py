@@ -1,0 +1,1 @@
+"""The watcher: one small process per host and run that flushes, measures and outlives trainers."""
