@@ -75,6 +75,38 @@ def corpus() -> str:
     )
 
 
+def deduplication() -> str:
+    """How copies are found out of core, and the reports that look at it from outside."""
+    return picture(
+        "How copies are found out of core",
+        Chain(
+            (
+                Box("document", ("normalised text,", "once a batch")),
+                Box("fingerprint", ("digest, band keys,", "120-byte sketch")),
+                Box("band files", ("each band sorted,", "65,536 documents")),
+                Box("ranges", ("keys that begin", "alike, of all files")),
+                Box("compare", ("sketches, where a", "band is shared")),
+                Box("join", ("union-find,", "4 bytes a document")),
+                Box("survivor", ("by priority, id;", "the rest is listed")),
+            )
+        ),
+        Band(
+            (
+                "no text is read again and no pair is listed: memory is a few bytes a document "
+                "and one range of keys",
+            )
+        ),
+        Chain(
+            (
+                Box("dedupe-report", ("edits planted, joined pairs compared in full",)),
+                Box("audit --leaks", ("40 bands of 3: the train document nearest",)),
+                Box("trace, find, exclude", ("which document stands for which copy",)),
+            ),
+            arrow="",
+        ),
+    )
+
+
 def training() -> str:
     """Processes of a training, and one step."""
     return picture(
@@ -196,7 +228,7 @@ def numerics() -> str:
     )
 
 
-PICTURES = (road, corpus, training, scores, flows, numerics)
+PICTURES = (road, corpus, deduplication, training, scores, flows, numerics)
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ from prefect.cache_policies import NO_CACHE
 from seamount.core import progress, settings
 from seamount.corpora import graph
 from seamount.corpora.text import build
-from seamount.corpora.text.stages import assign, clean, shards, stage
+from seamount.corpora.text.stages import clean, deduplicate, mix, shards, stage
 from tasks.caching import worth_retrying
 from tasks.parameters import CorpusOptions
 
@@ -57,7 +57,7 @@ def clean_shards(
 @task(description="Find exact and near copies over all shards, and who survives.", **_retried)
 def remove_copies(planned: build.Plan, cleaned: list[stage.Done]) -> stage.Done:
     """The table of survivors."""
-    return assign.dedupe(cleaned, planned.rules, planned.work)
+    return deduplicate.dedupe(cleaned, planned.rules, planned.work)
 
 
 @task(description="Decide mixture, split and place of every document.", **_retried)
@@ -65,7 +65,7 @@ def mix_and_split(
     planned: build.Plan, cleaned: list[stage.Done], deduped: stage.Done
 ) -> stage.Done:
     """Where each document goes."""
-    return assign.mix_and_split(cleaned, deduped, planned.rules, planned.work)
+    return mix.mix_and_split(cleaned, deduped, planned.rules, planned.work)
 
 
 @task(description="Sort a batch of shards by target shard.", **_retried)

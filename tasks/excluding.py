@@ -55,7 +55,8 @@ def exclude(
         counts = {key: (done.exclusion or {}).get(key, 0) for key in ("documents", "bytes")}
         get_run_logger().info(f"{counted(counts['documents'], 'document')}, dry run: {dry_run}")
         told = {"corpus": corpus, "corpus_digest": done.digest, "dry_run": dry_run, **counts}
-        report = {**told, "exclusion": done.exclusion, "witnesses": [asdict(one) for one in seen]}
+        report = {**told, "exclusion": done.exclusion, "copies": done.copies}
+        report["witnesses"] = [asdict(one) for one in seen]
         path = storage.join(out, _REPORT)
         storage.write_json(path, report)
     return describe("exclusion", out, storage.sha256(path), **told, witnesses=len(seen))

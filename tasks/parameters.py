@@ -44,6 +44,21 @@ class CorpusOptions(_Options):
     )
 
 
+class TokenOptions(_Options):
+    """Which splits are encoded, and how the work is spread."""
+
+    split: Literal["train", "val", "test", "all"] = Field(
+        "all", description="One split, or all that hold a document."
+    )
+    prefix_token: str | None = Field(
+        None, description="Opens each document; empty: BOS, else EOS, else <|endoftext|>."
+    )
+    workers: int = Field(0, ge=0, le=1024, description="Dask workers; 0 or 1 works in the flow.")
+    scheduler: str | None = Field(
+        None, description="Address of a running Dask scheduler, instead of own workers."
+    )
+
+
 class ScoringOptions(_Options):
     """How bits per byte are measured."""
 

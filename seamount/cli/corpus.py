@@ -8,10 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from seamount.cli.corpus_audit import audit
+from seamount.cli.corpus_dedupe_report import dedupe_report
 from seamount.cli.corpus_download import download
 from seamount.cli.corpus_exclude import exclude
 from seamount.cli.corpus_find import find
 from seamount.cli.corpus_tables import amount, print_components
+from seamount.cli.corpus_tokenize import tokenize
 from seamount.cli.corpus_trace import trace
 from seamount.cli.json_output import JsonCommand, JsonOption, emit
 from seamount.core.errors import SeamountError, UserError
@@ -33,9 +35,11 @@ app = typer.Typer(
 
 app.command(cls=JsonCommand)(download)
 app.command(cls=JsonCommand)(audit)
+app.command("dedupe-report", cls=JsonCommand)(dedupe_report)
 app.command(cls=JsonCommand)(find)
 app.command(cls=JsonCommand)(trace)
 app.command(cls=JsonCommand)(exclude)
+app.command(cls=JsonCommand)(tokenize)
 
 SourceOption = Annotated[
     list[str],

@@ -34,7 +34,10 @@ def audit(
         typer.Option(metavar="BENCHMARK", help="Overlap with a .jsonl, .json, .txt; repeatable."),
     ] = None,
     ngram: Annotated[int, typer.Option(min=1, max=100, help="Words that must agree.")] = 13,
-    worst: Annotated[int, typer.Option(min=0, help="Documents shown with passages.")] = 10,
+    worst: Annotated[int, typer.Option(min=0, help="Documents shown.")] = 10,
+    leaks: Annotated[
+        bool, typer.Option("--leaks", help="The train document nearest to each held-out one.")
+    ] = False,
     bias: Annotated[
         str | None, typer.Option(metavar="WORDLIST", help="Co-occurrence of words (YAML).")
     ] = None,
@@ -42,7 +45,7 @@ def audit(
 ) -> None:
     """Composition by component, kind, decade and tokens, and how evenly the bytes are spread.
 
-    With --contamination, --bias or --dropped another report; none of them changes the corpus.
+    With --contamination, --leaks, --bias or --dropped another report; none changes the corpus.
 
     Example: seamount corpus audit runs/corpus --plot audit.svg
 
@@ -50,14 +53,20 @@ def audit(
 
     Example: seamount corpus audit runs/corpus --contamination arc.jsonl --contamination gsm8k.jsonl
 
+    Example: seamount corpus audit runs/corpus --leaks
+
     Example: seamount corpus audit runs/corpus --bias occupations.yaml
     """
-    if sum(x is not None for x in (dropped, contamination, bias)) > 1:
-        raise UserError("--dropped, --contamination and --bias are reports of their own: give one")
+    if sum(x is not None for x in (dropped, contamination, bias, leaks or None)) > 1:
+        raise UserError(
+            "--dropped, --contamination, --leaks and --bias are reports of their own: give one"
+        )
     if dropped is not None:
         _show_dropped(url, dropped, json_file)
     elif contamination is not None:
         _show_contamination(url, contamination, ngram, worst, json_file)
+    elif leaks:
+        _show_leaks(url, worst, json_file)
     elif bias is not None:
         _show_bias(url, bias, json_file)
     else:
@@ -138,6 +147,35 @@ def _show_contamination(
         for passage in one["passages"]:
             text = one_line(passage["text"], _PASSAGE)
             typer.echo(f"    {one_line(passage['benchmark'], 40)}: {text}")
+
+
+def _show_leaks(url: str, worst: int, json_file: str | None) -> None:
+    from seamount.core import progress
+    from seamount.corpora.text.audit.leaks import leaks
+
+    with progress.bar("corpus: leaks") as bar:
+        result = leaks(url, worst, bar.advance)
+    if emit(result, json_file):
+        return
+    held = ", ".join(f"{name} {count:,}" for name, count in result["held_out"].items())
+    typer.echo(f"{one_line(url)}: {held}, each with the nearest of {result['train']:,} in train")
+    typer.echo(f"  {counted(result['exact'], 'document')} with the very text of one in train")
+    title, *names = column(["component", *result["components"]])
+    bins = [f"{part['low']:g}-{part['high']:g}" for part in result["bins"]]
+    typer.echo(f"  {title} {''.join(name.rjust(8) for name in bins)}")
+    for shown, counts in zip(names, result["components"].values(), strict=True):
+        typer.echo(f"  {shown} {''.join(f'{n:,}'.rjust(8) for n in counts)}")
+    total = [f"{part['documents']:,}".rjust(8) for part in result["bins"]]
+    typer.echo(f"  {'all':<{len(title)}} {''.join(total)}")
+    for one in result["worst"]:
+        about = "" if one["exact"] else " (estimated)"
+        places = (_placed(one[side]) for side in ("held_out", "train"))
+        typer.echo(f"  {one['similarity']:.3f}{about}  {'  |  '.join(places)}")
+
+
+def _placed(place: dict[str, Any]) -> str:
+    where = f"{one_line(place['shard'])} line {place['line']}"
+    return f"{one_line(place['id'], 60)} ({one_line(place['component'], 30)}), {where}"
 
 
 def _show_bias(url: str, path: str, json_file: str | None) -> None:

@@ -93,6 +93,7 @@ def _result(done: Any, look: list[str]) -> dict[str, Any]:
         "earlier": done.earlier,
         "exclusion": done.exclusion,
         "same_text": list(done.same_text),
+        "copies": done.copies,
         "witnesses": [asdict(one) for one in seen],
     }
 
@@ -112,11 +113,24 @@ def _print(result: dict[str, Any]) -> None:
     _print_weights(entry["mixture"])
     for name in result["same_text"][:_SHOWN]:
         typer.echo(f"  stays, with the same text as one that goes: {one_line(name)}")
+    _print_copies(result["copies"])
     seen = result["witnesses"]
     typer.echo(f"  made from it before: {counted(len(seen), 'artefact')}")
     for one in seen:
         typer.echo(f"    {one['state']:<7} {one['kind']:<10} {one_line(one['path'])}")
         typer.echo(f"            {one_line(one['says'])}")
+
+
+def _print_copies(copies: dict[str, Any] | None) -> None:
+    """What a rebuild could bring in, since it was removed only in favour of what goes."""
+    if copies is None:
+        typer.echo("  which copies of it stand at the sources is unknown: this corpus does not say")
+    elif copies["documents"]:
+        typer.echo(f"  at the sources stand copies that the build had removed: {amount(copies)}")
+        for name in (copies["ids"] or ())[:_SHOWN]:
+            typer.echo(f"    {one_line(name)}")
+        if copies["ids"] is not None:
+            typer.echo("    a rebuild keeps them out if the exclusion is repeated (--repeat)")
 
 
 def _print_weights(mixture: dict[str, Any]) -> None:

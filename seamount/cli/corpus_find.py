@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from seamount.cli.corpus_tables import print_removed
 from seamount.cli.json_output import JsonOption, emit
 from seamount.core.errors import UserError
 from seamount.core.wording import counted, one_line
@@ -31,6 +32,7 @@ def find(
     """Find documents: component, id, source, shard, line and an excerpt; exit 1 if there is none.
 
     Ids are looked up without reading shards; text is searched in all of them, in bounded memory.
+    An id that the build removed as a copy is told with the document that stands for it.
 
     Example: seamount corpus find 00:12 runs/corpus
 
@@ -43,10 +45,19 @@ def find(
     matches = finding.find(url, query, by, ignore_case)
     found = list(islice(matches, limit))
     more = next(matches, None) is not None if len(found) == limit else False
-    result = {"query": query, "by": by, "matches": [asdict(one) for one in found], "more": more}
+    removed = list(islice(finding.removed(url, query, by, ignore_case), limit))
+    result = {
+        "query": query,
+        "by": by,
+        "matches": [asdict(one) for one in found],
+        "more": more,
+        "removed": removed,
+    }
     if not emit(result, json_file):
         for one in found:
             _print(one)
+        for copy in removed:
+            print_removed(copy)
         told = counted(len(found), "document")
         typer.echo(f"{told}, and more: raise --limit" if more else told)
     if not found:

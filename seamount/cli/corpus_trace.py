@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from seamount.cli.corpus_tables import print_removed
 from seamount.cli.json_output import JsonOption, emit
 from seamount.core.errors import UserError
 from seamount.core.wording import column, counted, one_line
@@ -68,6 +69,11 @@ def _steps(result: dict[str, Any], tokens: str | None, checkpoint: str) -> dict[
 
 
 def _print_document(result: dict[str, Any]) -> None:
+    for row in result["copy_of"]:
+        print_removed(row)
+        typer.echo(f"  input    {one_line(row['input'])}")
+    if result["copy_of"] and not result["documents"] and not result["excluded"]:
+        typer.echo("  the document kept in its place had no room in the mixture, so none stands")
     for row in result["documents"]:
         typer.echo(f"{one_line(row['id'])}  ({one_line(row['component'])})")
         typer.echo(f"  source   {one_line(row['source'])}")
@@ -79,7 +85,7 @@ def _print_document(result: dict[str, Any]) -> None:
         typer.echo(f"{one_line(row['id'])}: excluded (number {row['exclusion']}); was {where}")
     for other in result["same_text"][:_SHOWN]:
         typer.echo(f"  same text  {one_line(other)}")
-    typer.echo(f"  cluster  unknown: {result['cluster_note']}")
+    _print_cluster(result)
     for part in result["tokens"]:
         place = f"{part['split']} tokens {part['start']:,} to {part['end']:,}"
         typer.echo(f"  tokens   {one_line(part['folder'])}: {place} ({part['state']})")
@@ -90,6 +96,20 @@ def _print_document(result: dict[str, Any]) -> None:
         typer.echo("  steps    in none up to this checkpoint")
     if not result["tokens"]:
         typer.echo("  tokens   in no token folder that was looked at (--look FOLDER)")
+
+
+def _print_cluster(result: dict[str, Any]) -> None:
+    if result["cluster"] is None:
+        typer.echo(f"  copies   unknown: {result['cluster_note']}")
+        return
+    if not result["cluster"]:
+        typer.echo("  copies   none was removed in its favour")
+    for row in result["cluster"][:_SHOWN]:
+        alike = f"{row['kind']}, {row['similarity']:.2f}"
+        typer.echo(f"  copy     {one_line(row['id'])}  ({one_line(row['component'])}) {alike}")
+        typer.echo(f"           {one_line(row['source'])}")
+    if len(result["cluster"]) > _SHOWN:
+        typer.echo(f"  and {len(result['cluster']) - _SHOWN} more copies (--json has all)")
 
 
 def _trace_step(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # Drawn in these colours, which no chart uses otherwise, then replaced by the variables.
-_VARIABLES = {
+VARIABLES = {
     "#010101": "var(--ink, #1b2a33)",
     "#020202": "var(--muted, #5d6d77)",
     "#030303": "var(--grid, #d9dfe3)",
@@ -31,13 +31,13 @@ _VARIABLES = {
     "#050505": "var(--series-5, #b58900)",
     "#050506": "var(--series-6, #56b4e9)",
 }
-_INK, _MUTED, _GRID, _QUIET, _PAPER, *_SERIES = _VARIABLES
+_INK, _MUTED, _GRID, _QUIET, _PAPER, *_SERIES = VARIABLES
 _MARKERS = ("o", "s", "D", "^", "v", "P")
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)))
-_WIDTH_IN = 9.6
+WIDTH_IN = 9.6
 _ROW_IN = 0.34
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif"
-_STYLE = {
+STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "seamount",
     "text.parse_math": False,
@@ -82,7 +82,7 @@ def dots(
         axes.set_xlabel(unit)
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=6, handletextpad=0.3)
 
-    return _svg(draw, len(rows) * _ROW_IN + 1.2, title)
+    return as_svg(draw, len(rows) * _ROW_IN + 1.2, title)
 
 
 def bars(values: Mapping[str, float], unit: str, title: str, strong: str | None = None) -> str:
@@ -106,7 +106,7 @@ def bars(values: Mapping[str, float], unit: str, title: str, strong: str | None 
         axes.set_xlim(0, max([*values.values(), 1e-9]) * 1.1)
         axes.set_xlabel(unit)
 
-    return _svg(draw, len(values) * _ROW_IN + 0.8, title)
+    return as_svg(draw, len(values) * _ROW_IN + 0.8, title)
 
 
 def pairs(rows: Sequence[str], series: Mapping[str, Sequence[float]], unit: str, title: str) -> str:
@@ -133,7 +133,7 @@ def pairs(rows: Sequence[str], series: Mapping[str, Sequence[float]], unit: str,
         axes.set_xlabel(unit)
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=6)
 
-    return _svg(draw, len(rows) * 0.44 + 1.2, title)
+    return as_svg(draw, len(rows) * 0.44 + 1.2, title)
 
 
 def changes(values: Mapping[str, float], unit: str, title: str, bound: float | None = None) -> str:
@@ -155,7 +155,7 @@ def changes(values: Mapping[str, float], unit: str, title: str, bound: float | N
         axes.set_xlim(-reach, reach)
         axes.set_xlabel(unit)
 
-    return _svg(draw, len(values) * _ROW_IN + 0.9, title)
+    return as_svg(draw, len(values) * _ROW_IN + 0.9, title)
 
 
 def lines(
@@ -180,7 +180,7 @@ def lines(
         if len(series) > 1:
             axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=6)
 
-    return _svg(draw, 3.6, title)
+    return as_svg(draw, 3.6, title)
 
 
 def _draw_dots(
@@ -219,16 +219,17 @@ def _short(name: str, longest: int = 28) -> str:
     return flat if len(flat) <= longest else f"{flat[: longest - 1]}…"
 
 
-def _svg(draw: Callable[[Axes], None], height_in: float, title: str) -> str:
+def as_svg(draw: Callable[[Axes], None], height_in: float, title: str) -> str:
+    """What `draw` puts on axes of this height, as SVG for a page."""
     from matplotlib import rc_context
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
     content = io.StringIO()
-    style: dict[Any, Any] = dict(_STYLE)
+    style: dict[Any, Any] = dict(STYLE)
     with rc_context(style), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")  # the browser has more letters
-        figure = Figure(figsize=(_WIDTH_IN, height_in), layout="constrained")
+        figure = Figure(figsize=(WIDTH_IN, height_in), layout="constrained")
         FigureCanvasSVG(figure)
         figure.patch.set_alpha(0)
         axes = figure.add_subplot()
@@ -255,6 +256,6 @@ def _for_page(svg: str, title: str) -> str:
     )
     body = svg[opening.end() :]
     body = body.replace("'DejaVu Sans'", _FONT)
-    for colour, variable in _VARIABLES.items():
+    for colour, variable in VARIABLES.items():
         body = body.replace(colour, variable)
     return head + body

@@ -82,7 +82,12 @@ def corpus(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_only_final_files_stand(corpus: Path) -> None:
     names = set(digests(corpus))
     shards = {n for n in names if n.endswith(".zst")}
-    assert names - shards == {"manifest.json", "documents.parquet", "lineage.json"}
+    assert names - shards == {
+        "manifest.json",
+        "documents.parquet",
+        "duplicates.parquet",
+        "lineage.json",
+    }
     assert all(re.fullmatch(r"train/\d\d\.jsonl\.zst|(val|test)\.jsonl\.zst", n) for n in shards)
     assert len(shards) > 4
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,11 +19,13 @@ documents = st.lists(
 
 def cut(rows, val: float = 0.05, test: float = 0.05) -> list[str]:  # type: ignore[no-untyped-def]
     components, sizes, groups = (list(column) for column in zip(*rows, strict=True))
-    budgets: dict[str, float] = defaultdict(float)
-    for component, size in zip(components, sizes, strict=True):
-        budgets[component] += size
+    codes = np.array(["abc".index(component) for component in components], np.uint16)
+    budgets: dict[int, float] = defaultdict(float)
+    for code, size in zip(codes.tolist(), sizes, strict=True):
+        budgets[code] += size
     shares = {"val": val, "test": test}
-    return split.assign(components, sizes, groups, range(len(rows)), budgets, shares)
+    found = split.assign(codes, np.array(sizes), np.array(groups), budgets, shares)
+    return [split.SPLITS[code] for code in found]
 
 
 @settings(max_examples=300)

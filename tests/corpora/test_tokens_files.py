@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from seamount.core import lineage
 from seamount.core.errors import CorruptData, UserError
 from seamount.core.records import Document
-from seamount.corpora.text import tokens
+from seamount.corpora.text import jsonl_zst, token_parts, tokens
+from seamount.corpora.text.build import CorpusRequest, build_corpus
 from seamount.corpora.text.packing import PackedSequences, permuted
 from seamount.corpora.text.tokenizer import train_tokenizer
 from seamount.corpora.text.tokens import TokenFile, write_tokens
@@ -68,7 +69,7 @@ def test_counts_are_those_of_the_documents(tokenizer, tmp_path):
 
 def test_batches_do_not_change_the_bytes(tokenizer, tmp_path, monkeypatch):
     write_tokens(DOCUMENTS, tokenizer, str(tmp_path / "a"), "train", inputs(tokenizer))
-    monkeypatch.setattr(tokens, "_BATCH_DOCUMENTS", 1)
+    monkeypatch.setattr(token_parts, "_BATCH_DOCUMENTS", 1)
     write_tokens(iter(DOCUMENTS), tokenizer, str(tmp_path / "b"), "train", inputs(tokenizer))
     for name in ("train.bin", "train.idx", "tokens.json", "lineage.json"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
@@ -78,31 +79,36 @@ def test_large_vocabularies_take_four_bytes(tokenizer):
     from dataclasses import replace
 
     class Large:
-        def get_vocab_size(self, with_added_tokens):
-            return 70_000
+        def __init__(self, largest):
+            self.largest = largest
 
-    assert tokens._Writer(replace(tokenizer, backend=Large()), "x").dtype == "<u4"
-    assert tokens._Writer(tokenizer, "x").dtype == "<u2"
+        def get_vocab(self, with_added_tokens):
+            return {"a": 0, "b": self.largest}  # ids may have gaps: the largest decides
+
+    for largest, dtype in ((65_535, "<u2"), (65_536, "<u4")):
+        assert token_parts.dtype_of(replace(tokenizer, backend=Large(largest))) == dtype
+    assert token_parts.dtype_of(tokenizer) == "<u2"
 
 
-def test_the_same_digests_are_reused_and_others_are_not(tokenizer, tmp_path, monkeypatch):
-    from seamount.corpora.text import split
+def test_the_same_digests_are_reused_and_others_are_not(tokenizer, tmp_path):
+    out = str(tmp_path / "tokens")
 
-    corpus, out = tmp_path / "corpus", str(tmp_path / "tokens")
-    corpus.mkdir()
-    (corpus / "manifest.json").write_text("{}")
-    monkeypatch.setattr(split, "read_split", lambda url, name: iter(DOCUMENTS))
-    call = (str(corpus), "train", tokenizer.folder, out)
+    def corpus(name, documents):
+        jsonl_zst.write_documents(str(tmp_path / f"{name}.jsonl.zst"), documents)
+        source, built = str(tmp_path / f"{name}.jsonl.zst"), str(tmp_path / name)
+        shares = {"val_share": 0, "test_share": 0}
+        return build_corpus(CorpusRequest((source,), built, dedupe="none", **shares)).url
+
+    call = (corpus("one", DOCUMENTS), "train", tokenizer.folder, out)
     first = tokens.tokenize_split(*call)
     second = tokens.tokenize_split(*call)
-    assert not first.reused
-    assert second.reused
+    assert (first.reused, second.reused) == (False, True)
     assert first.digest == second.digest
-    (corpus / "manifest.json").write_text('{"other": 1}')
-    assert not tokens.tokenize_split(*call).reused
     path = tmp_path / "tokens" / "train.bin"
     path.write_bytes(path.read_bytes()[:-2] + b"\1\0")  # same size, other content
     assert not tokens.tokenize_split(*call).reused
+    other = (corpus("two", DOCUMENTS[:3]), *call[1:])
+    assert not tokens.tokenize_split(*other).reused
 
 
 def test_a_split_of_another_corpus_is_not_kept(tokenizer, tmp_path):

@@ -100,6 +100,7 @@ def test_the_run_recipe_gives_parameters_of_the_main_flow() -> None:
         ("audit_corpus", {"options": {"ngram": 0}}, "ngram"),
         ("exclude_documents", {"choice": {"match": ""}}, "match"),
         ("tokenize_corpus", {"vocab_size": 100}, "vocab_size"),
+        ("tokenize_corpus", {"options": {"split": "dev"}}, "split"),
         ("evaluate_bpb", {"options": {"baselines": ["gzip"]}}, "baselines"),
     ],
 )

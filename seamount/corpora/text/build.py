@@ -5,8 +5,8 @@ its result below OUT/.work, so each call can as well be a task of a workflow eng
 
     plan(request)                                       -> Plan(out, work, rules, inputs, batches)
     clean.clean(batch, rules, work)                     -> Done      once a batch, any order
-    assign.dedupe(cleaned, rules, work)                 -> Done      once
-    assign.mix_and_split(cleaned, deduped, rules, work) -> Done      once
+    deduplicate.dedupe(cleaned, rules, work)            -> Done      once
+    mix.mix_and_split(cleaned, deduped, rules, work)    -> Done      once
     shards.scatter(number, cleaned, mixed, rules, work) -> Done      once a batch
     shards.tasks(mixed)                                 -> list[ShardTask]
     shards.gather(task, scattered, mixed, work)         -> Done      once a shard
@@ -225,15 +225,15 @@ def build_corpus(request: CorpusRequest) -> CorpusRef:
 
 
 def _build(planned: Plan, request: CorpusRequest) -> CorpusRef:
-    from seamount.corpora.text.stages import assign, clean, shards
+    from seamount.corpora.text.stages import clean, deduplicate, mix, shards
 
     rules, work = planned.rules, planned.work
     storage.make_folder(work)
     with graph.cluster(request.workers, request.scheduler) as handle:
         step = partial(_each, handle)
         cleaned = step("clean", partial(clean.clean, rules=rules, work=work), planned.batches)
-        deduped = assign.dedupe(cleaned, rules, work)
-        mixed = assign.mix_and_split(cleaned, deduped, rules, work)
+        deduped = deduplicate.dedupe(cleaned, rules, work)
+        mixed = mix.mix_and_split(cleaned, deduped, rules, work)
         scatter = partial(shards.scatter, cleaned=cleaned, mixed=mixed, rules=rules, work=work)
         scattered = step("scatter", scatter, range(len(cleaned)))
         gather = partial(shards.gather, scattered=scattered, mixed=mixed, work=work)

@@ -1,4 +1,4 @@
-"""documents.parquet, a row a line of a built corpus, read as a stream."""
+"""documents.parquet, a row a line of a built corpus, read as a stream (and others of its kind)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _ROWS = 1 << 16
 
 
 @contextmanager
-def opened(url: str) -> Iterator[Any]:
-    """The pyarrow ParquetFile of the corpus in `url`; raises UserError where it has none."""
+def opened(url: str, name: str = FILE_NAME) -> Iterator[Any]:
+    """The pyarrow ParquetFile `name` of the corpus in `url`; raises UserError where it has none."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    path = storage.join(url, FILE_NAME)
+    path = storage.join(url, name)
     if not storage.exists(path):
-        raise UserError(f"{url} has no {FILE_NAME}: build the corpus again")
+        raise UserError(f"{url} has no {name}: build the corpus again")
     with storage.open_read(path) as stream:
         try:
             file = pq.ParquetFile(stream)
@@ -33,7 +33,9 @@ def opened(url: str) -> Iterator[Any]:
         yield file
 
 
-def batches(url: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+def batches(
+    url: str, columns: Sequence[str] | None = None, name: str = FILE_NAME
+) -> Iterator[pa.RecordBatch]:
     """Rows in the corpus's order, some at a time; memory does not grow with the corpus."""
-    with opened(url) as file:
+    with opened(url, name) as file:
         yield from file.iter_batches(_ROWS, columns=None if columns is None else list(columns))

@@ -23,7 +23,7 @@ from seamount.core.errors import CorruptData, UserError
 from seamount.core.records import Document
 from seamount.corpora.text import build, inputs, jsonl_zst, ledger, zstd_stream
 from seamount.corpora.text.catalog import load_catalog
-from seamount.corpora.text.stages import assign, clean, shards, stage
+from seamount.corpora.text.stages import clean, deduplicate, mix, shards, stage
 from seamount.corpora.text.zstd_frames import FrameWalk
 
 SAMPLE_BYTES = 16_000_000
@@ -203,8 +203,8 @@ def _build(planned: build.Plan) -> _Measured:
     storage.make_folder(work)
     clean.clean(stage.Batch("warm", (), 0), rules, work)  # what is compiled once is no cost a byte
     cleaned = timed("clean", lambda: [clean.clean(b, rules, work) for b in planned.batches])
-    deduped = timed("dedupe and mix", lambda: assign.dedupe(cleaned, rules, work))
-    mixed = timed("dedupe and mix", lambda: assign.mix_and_split(cleaned, deduped, rules, work))
+    deduped = timed("dedupe and mix", lambda: deduplicate.dedupe(cleaned, rules, work))
+    mixed = timed("dedupe and mix", lambda: mix.mix_and_split(cleaned, deduped, rules, work))
     scatter = partial(shards.scatter, cleaned=cleaned, mixed=mixed, rules=rules, work=work)
     scattered = timed("scatter", lambda: [scatter(n) for n in range(len(cleaned))])
     gather = partial(shards.gather, scattered=scattered, mixed=mixed, work=work)

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numba
+import numpy as np
+
 Mode = Literal["strict", "fill", "natural"]
 
 
@@ -67,23 +70,29 @@ def _filled(
     return {name: wanted.get(name, 0.0) for name in supply}
 
 
-def copies(sizes: Sequence[int], target: float) -> list[int]:
+def copies(sizes: Sequence[int] | np.ndarray, target: float) -> np.ndarray:
     """How often each document (sizes in bytes, in hash order) is taken to reach `target` bytes.
 
     Every document as often as all fit whole, then each that still fits once more: the sum stays
     below the target by less than the smallest document left out.
     """
-    there = sum(sizes)
+    sizes = np.asarray(sizes, np.int64)
+    there = int(sizes.sum())
     if there == 0:
-        return [1] * len(sizes) if target >= 0 else []
+        return np.full(len(sizes), target >= 0, np.int32)
     # A share of one must not lose a document to rounding.
     whole = math.floor(target / there + 1e-9)
-    rest = target - whole * there
-    taken = []
-    for size in sizes:
-        fits = size <= rest
-        rest -= size if fits else 0
-        taken.append(whole + fits)
+    return whole + _fitting(sizes, target - whole * there)
+
+
+@numba.njit(cache=True)
+def _fitting(sizes, rest):  # type: ignore[no-untyped-def]
+    """1 for each size that still fits into what the ones before it left of `rest`, else 0."""
+    taken = np.zeros(sizes.size, np.int32)
+    for at in range(sizes.size):
+        if sizes[at] <= rest:
+            rest -= sizes[at]
+            taken[at] = 1
     return taken
 
 

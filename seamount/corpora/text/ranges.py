@@ -34,13 +34,14 @@ def shards_of(url: str, split: str | None) -> tuple[Shard, ...]:
         found = manifest.load_manifest(url)["shards"]
         mine = [s for s in found if split in (None, s["split"])]
         return tuple(Shard(storage.join(url, s["path"]), s["documents"], True) for s in mine)
-    files = [f for f in jsonl_zst.list_inputs(url) if split is None or _split_of(f, url) == split]
+    files = [f for f in jsonl_zst.list_inputs(url) if split is None or split_of(f, url) == split]
     if not files:
         raise UserError(f"{url} has no {split}/*.jsonl.zst and no {split}.jsonl.zst: check it")
     return tuple(Shard(file, count_lines(file)) for file in files)
 
 
-def _split_of(file: str, url: str) -> str:
+def split_of(file: str, url: str) -> str:
+    """The split that a file's place below `url` says: train/..., val.jsonl.zst."""
     below = file.removeprefix(url.rstrip("/")).lstrip("/")
     return below.partition("/")[0].removesuffix(jsonl_zst.SUFFIX)
 

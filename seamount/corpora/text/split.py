@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+
+import numba
+import numpy as np
 
 from seamount.core import storage
 from seamount.core.errors import UserError
@@ -20,72 +21,91 @@ _LEFT_OVER = {"test": 2, "val": 1}
 _FIRST_SHARE = 0.1
 
 
-@dataclass
-class _Group:
-    """Near copies of one another, which stay together."""
-
-    documents: int = 0
-    sizes: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    counts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    split: str = "train"
-
-
 def assign(
-    components: Sequence[str],
-    sizes: Sequence[int],
-    groups: Sequence[int],
-    order: Sequence[int],
-    budgets: dict[str, float],
+    components: np.ndarray,
+    sizes: np.ndarray,
+    groups: np.ndarray,
+    budgets: dict[int, float],
     shares: dict[str, float],
-) -> list[str]:
-    """The split of each document.
+) -> np.ndarray:
+    """The split (position in SPLITS, int8 [S]) of each document, given in the order of asking.
 
-    `groups` numbers the groups of near copies; `order` lists the documents in the order in which
-    they are asked; `budgets` is what each component will have in all (bytes) and `shares` the part
-    of it that "val" and "test" get. Every component with two documents or more has one in test,
-    with three or more one in val too, unless they are all copies of one another.
+    `components` are small numbers, `groups` number the groups of near copies; `budgets` is what
+    each component will have in all (bytes) and `shares` the part of it that "val" and "test" get.
+    Every component with two documents or more has one in test, with three or more one in val too,
+    unless they are all copies of one another.
     """
-    found: dict[int, _Group] = defaultdict(_Group)
-    by_component: dict[str, dict[int, None]] = defaultdict(dict)
-    for index in order:
-        group = found[groups[index]]
-        group.documents += 1
-        group.sizes[components[index]] += sizes[index]
-        group.counts[components[index]] += 1
-        by_component[components[index]][groups[index]] = None
-    for split in ("test", "val"):
-        for component in sorted(by_component):
-            members = [found[g] for g in by_component[component]]
-            _hold_out(split, component, members, shares[split] * budgets[component])
-    return [found[g].split for g in groups]
+    members = _members(components, sizes, groups)
+    split_of = np.zeros(int(groups.max(initial=-1)) + 1, np.int8)
+    for name in ("test", "val"):
+        for component in sorted(budgets):
+            low, high = np.searchsorted(members[0], (component, component + 1))
+            part = [column[low:high] for column in members[1:]]
+            _hold_out(
+                *part,
+                split_of,
+                SPLITS.index(name),
+                shares[name] * budgets[component],
+                _LEAST_DOCUMENTS[name],
+                _LEFT_OVER[name],
+            )
+    return split_of[groups]
 
 
-def _hold_out(split: str, component: str, members: list[_Group], aim: float) -> None:
+def _members(
+    components: np.ndarray, sizes: np.ndarray, groups: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Each component's groups in the order of asking: component, group, bytes and documents."""
+    order = np.lexsort((groups, components))  # stable: a group's first document comes first
+    new = np.ones(len(order), bool)
+    new[1:] = np.diff(components[order].astype(np.int64)) != 0
+    new[1:] |= np.diff(groups[order].astype(np.int64)) != 0
+    starts = np.flatnonzero(new)
+    first = order[starts]
+    held = np.add.reduceat(sizes[order], starts) if len(starts) else sizes[:0]
+    count = np.diff(np.r_[starts, len(order)])
+    again = np.lexsort((first, components[first]))
+    first = first[again]
+    return components[first], groups[first], held[again].astype(np.int64), count[again]
+
+
+@numba.njit(cache=True)
+def _hold_out(groups, sizes, counts, split_of, split, aim, least, left_over):  # type: ignore[no-untyped-def]
+    """Hold groups of one component out until they have `aim` bytes, training keeps `left_over`."""
     if aim <= 0:
         return
-    taken = sum(g.sizes[component] for g in members if g.split == split)
-    left = sum(g.counts[component] for g in members if g.split == "train")
-    if taken == 0 and sum(g.counts[component] for g in members) >= _LEAST_DOCUMENTS[split]:
-        first = _first(component, members, aim, left)
-        if first is not None:
-            first.split = split
-            taken, left = first.sizes[component], left - first.counts[component]
-    for group in members:
-        if group.split != "train" or taken + group.sizes[component] > aim:
+    taken = left = 0
+    for at in range(groups.size):
+        if split_of[groups[at]] == split:
+            taken += sizes[at]
+        elif split_of[groups[at]] == 0:
+            left += counts[at]
+    if taken == 0 and counts.sum() >= least:
+        first = _first(groups, sizes, counts, split_of, aim, left)
+        if first >= 0:
+            split_of[groups[first]] = split
+            taken, left = sizes[first], left - counts[first]
+    for at in range(groups.size):
+        fits = split_of[groups[at]] == 0 and taken + sizes[at] <= aim
+        if fits and left - counts[at] >= left_over:
+            split_of[groups[at]] = split
+            taken += sizes[at]
+            left -= counts[at]
+
+
+@numba.njit(cache=True)
+def _first(groups, sizes, counts, split_of, aim, left):  # type: ignore[no-untyped-def]
+    """The first group small enough, else the smallest; -1 where none leaves training a document."""
+    most = max(aim, _FIRST_SHARE * sizes.sum())
+    smallest = -1
+    for at in range(groups.size):
+        if split_of[groups[at]] != 0 or counts[at] >= left:
             continue
-        if left - group.counts[component] >= _LEFT_OVER[split]:
-            group.split = split
-            taken += group.sizes[component]
-            left -= group.counts[component]
-
-
-def _first(component: str, members: list[_Group], aim: float, left: int) -> _Group | None:
-    possible = [g for g in members if g.split == "train" and g.counts[component] < left]
-    if not possible:
-        return None
-    most = max(aim, _FIRST_SHARE * sum(g.sizes[component] for g in members))
-    small = (g for g in possible if g.sizes[component] <= most)
-    return next(small, min(possible, key=lambda g: g.sizes[component]))
+        if sizes[at] <= most:
+            return at
+        if smallest < 0 or sizes[at] < sizes[smallest]:
+            smallest = at
+    return smallest
 
 
 def read_split(corpus_url: str, split: str) -> Iterator[Document]:

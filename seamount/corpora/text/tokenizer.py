@@ -7,6 +7,7 @@ that merely contains these letters.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,12 +20,15 @@ if TYPE_CHECKING:
     import numpy as np
 
     from seamount.corpora.text.encoding.encoder import BpeEncoder
+    from seamount.corpora.text.encoding.rules import Rule
 
 END_OF_TEXT = "<|endoftext|>"
 SMALLEST_VOCABULARY = 257  # 256 bytes and <|endoftext|>
 TRAINING_BYTES = 8 << 20
 _FILE_NAME = "tokenizer.json"
 _CONFIG_NAME = "tokenizer_config.json"
+_MAP_NAME = "special_tokens_map.json"
+FILES = (_FILE_NAME, _CONFIG_NAME, _MAP_NAME)
 
 
 @dataclass(frozen=True)
@@ -40,10 +44,10 @@ class Tokenizer:
     digest: str
     prefix_id: int | None
 
-    @property
+    @cached_property
     def vocab_size(self) -> int:
-        """Number of ids, special tokens included."""
-        return int(self.backend.get_vocab_size(with_added_tokens=True))
+        """Number of ids, special tokens included: one more than the largest, where some lack."""
+        return 1 + max(self.backend.get_vocab(with_added_tokens=True).values(), default=-1)
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """Token ids of each text, without any special token."""
@@ -51,12 +55,20 @@ class Tokenizer:
 
     def encode_arrays(self, texts: Sequence[str]) -> list[np.ndarray]:
         """As `encode_batch`, each as int32[tokens]."""
+        return self.encode_counted(texts)[0]
+
+    def encode_counted(self, texts: Sequence[str]) -> tuple[list[np.ndarray], int]:
+        """As `encode_arrays`, and how many of the texts the library encoded."""
         import numpy as np
 
-        if self._fast is not None:
-            return [self._fast.encode(text) for text in texts]
-        found = self.backend.encode_batch_fast(texts, add_special_tokens=False)
-        return [np.array(e.ids, np.int32) for e in found]
+        fast = self._fast
+        found = [None if fast is None else fast.encode(text) for text in texts]
+        left = [n for n, ids in enumerate(found) if ids is None]
+        batch = [texts[n] for n in left]
+        encoded = self.backend.encode_batch_fast(batch, add_special_tokens=False) if batch else []
+        for n, encoding in zip(left, encoded, strict=True):
+            found[n] = np.array(encoding.ids, np.int32)
+        return [ids for ids in found if ids is not None], len(left)
 
     def encode(self, text: str) -> list[int]:
         """Token ids of one text, without any special token."""
@@ -86,10 +98,19 @@ class Tokenizer:
         return int(found)
 
     @cached_property
+    def rule(self) -> Rule | str:
+        """The word rule by which the compiled pass serves this tokenizer, or why it does not."""
+        from seamount.corpora.text.encoding.rules import recognise
+
+        return recognise(json.loads(self.backend.to_str()))
+
+    @cached_property
     def _fast(self) -> BpeEncoder | None:
+        if isinstance(self.rule, str):
+            return None
         from seamount.corpora.text.encoding.encoder import BpeEncoder
 
-        return BpeEncoder(self.backend) if BpeEncoder.fits(self.backend) else None
+        return BpeEncoder(self.backend, self.rule)
 
     @cached_property
     def bytes_per_token(self) -> np.ndarray:
@@ -135,25 +156,30 @@ def train_tokenizer(
 
 def load_tokenizer(folder: str) -> Tokenizer:
     """The tokenizer of a folder that holds tokenizer.json (ours or any Hugging Face one)."""
-    from tokenizers import Tokenizer as Backend
-
     url = storage.join(folder, _FILE_NAME)
     if not storage.exists(url):
         raise UserError(f"{folder} has no {_FILE_NAME}: give a folder with a tokenizer")
-    content = storage.read_bytes(url)
-    try:
-        backend = Backend.from_str(content.decode())
-    except Exception as error:  # the library raises bare Exception for every malformed file
-        raise CorruptData(f"{url} is not a tokenizer file: {error}") from error
+    backend = parse(storage.read_bytes(url), url)
     backend.encode_special_tokens = True  # "<|endoftext|>" inside a text is just letters
     backend.no_truncation()
     backend.no_padding()
     return Tokenizer(backend, folder, storage.sha256(url), _prefix_id(backend, folder))
 
 
+def parse(content: bytes, url: str) -> Any:
+    """The library's tokenizer of a tokenizer.json; raises CorruptData naming `url`."""
+    from tokenizers import Tokenizer as Backend
+
+    try:
+        return Backend.from_str(content.decode())
+    except Exception as error:  # the library raises bare Exception for every malformed file
+        text = " ".join(str(error).split())
+        raise CorruptData(f"{url} is not a tokenizer file: {text}") from error
+
+
 def copy_tokenizer(folder: str, out_folder: str) -> None:
     """Copy the tokenizer files of `folder` into a model or export folder."""
-    for name in (_FILE_NAME, _CONFIG_NAME, "special_tokens_map.json"):
+    for name in FILES:
         if storage.exists(storage.join(folder, name)):
             content = storage.read_bytes(storage.join(folder, name))
             storage.write_bytes(storage.join(out_folder, name), content)
@@ -216,15 +242,20 @@ def _hugging_face_config() -> dict[str, Any]:
 
 
 def _prefix_id(backend: Any, folder: str) -> int | None:
-    url = storage.join(folder, _CONFIG_NAME)
-    config = storage.read_json(url) if storage.exists(url) else {}
+    config: dict[str, Any] = {}
+    for name in (_MAP_NAME, _CONFIG_NAME):
+        url = storage.join(folder, name)
+        found = storage.read_json(url) if storage.exists(url) else {}
+        if not isinstance(found, dict):
+            raise CorruptData(f"{url} is not a JSON object: repair it, or remove it")
+        config |= {key: token for key, token in found.items() if token}
     for key in ("bos_token", "eos_token"):
         token = config.get(key)
         token = token.get("content") if isinstance(token, dict) else token
         if token and backend.token_to_id(token) is not None:
             return int(backend.token_to_id(token))
-    found = backend.token_to_id(END_OF_TEXT)
-    return None if found is None else int(found)
+    found_id = backend.token_to_id(END_OF_TEXT)
+    return None if found_id is None else int(found_id)
 
 
 def _bytes_per_token(tokenizer: Tokenizer) -> np.ndarray:

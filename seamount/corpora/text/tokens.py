@@ -4,33 +4,40 @@
 token and then its own tokens. `<split>.idx` is an Arrow IPC file with one row a document: start
 (position in the array), id, component, size_bytes. `tokens.json` names tokenizer and corpus by
 digest and counts what the splits hold; a split it lists under the same digests is reused.
+
+A special token's spelling inside a text is letters and never the special token, so that no document
+can pretend to end; added tokens that are not special are found as the library finds them.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from seamount.core import lineage, progress, storage
 from seamount.core.errors import CorruptData, UserError
 from seamount.core.records import Document
-from seamount.corpora.text.tokenizer import Tokenizer, load_tokenizer
+from seamount.corpora.text import token_parts
+from seamount.corpora.text.stages import stage
+from seamount.corpora.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     import numpy as np
 
 FORMAT = 1
 _INFO = "tokens.json"
-_BATCH_DOCUMENTS = 256
-_BATCH_BYTES = 4 << 20
 
 
 @dataclass(frozen=True)
 class TokensRef:
-    """Where a tokenised split is and what it holds; `reused` where nothing was written."""
+    """Where a tokenised split is and what it holds; `reused` where nothing was written.
+
+    `encoding` says which way the ids were made, `shards` how many were encoded now and how many an
+    earlier, stopped run had finished.
+    """
 
     folder: str
     split: str
@@ -41,6 +48,8 @@ class TokensRef:
     components: dict[str, dict[str, int]]
     reused: bool
     duration_s: float = 0.0
+    encoding: dict[str, Any] = field(default_factory=dict)
+    shards: dict[str, int] = field(default_factory=dict)
 
     @property
     def megabytes_per_s(self) -> float:
@@ -52,17 +61,10 @@ def tokenize_split(
     corpus_url: str, split: str, tokenizer_folder: str, out_folder: str
 ) -> TokensRef:
     """Encode one split of a corpus folder into `out_folder`, or reuse what is there."""
-    from seamount.corpora.text.split import read_split
+    from seamount.corpora.text.tokenizing import TokenizeRequest, tokenize_corpus
 
-    tokenizer = load_tokenizer(tokenizer_folder)
-    inputs = {
-        "corpus": corpus_reference(corpus_url),
-        "tokenizer": {"path": tokenizer_folder, "digest": tokenizer.digest},
-    }
-    found = _reusable(out_folder, split, inputs)
-    if found is not None:
-        return found
-    return write_tokens(read_split(corpus_url, split), tokenizer, out_folder, split, inputs)
+    request = TokenizeRequest(corpus_url, tokenizer_folder, out_folder, (split,))
+    return tokenize_corpus(request)[0]
 
 
 def corpus_reference(corpus_url: str) -> dict[str, str]:
@@ -83,19 +85,33 @@ def write_tokens(
     inputs: dict[str, dict[str, str]],
 ) -> TokensRef:
     """Encode `documents` into `<split>.bin` and `<split>.idx`; `inputs` as in lineage.json."""
-    if tokenizer.prefix_id is None:
-        raise UserError(f"the tokenizer in {tokenizer.folder} has no token to open a document with")
+    require_prefix(tokenizer)
     storage.local_path(out_folder)  # memory maps need a local folder
     start_s = time.monotonic()
-    writer = _Writer(tokenizer, storage.join(out_folder, split))
-    with progress.bar(f"tokenise {split}") as bar, storage.atomic_write(writer.bin_url) as stream:
-        for batch in _batches(documents):
-            writer.add(batch, stream)
-            bar.advance(len(batch), note=f"{writer.tokens:,} tokens")
-    writer.write_index()
-    entry = writer.entry()
-    _publish(out_folder, split, entry, inputs)
-    return _ref(out_folder, split, entry, reused=False, duration_s=time.monotonic() - start_s)
+    part = storage.join(out_folder, stage.WORK, f"{split}-documents")
+    try:
+        with progress.bar(f"tokenise {split}") as bar:
+            told = _telling(documents, bar)
+            stage.run(part, lambda folder: token_parts.write_part(told, tokenizer, folder))
+        entry = publish([part], tokenizer, out_folder, split, inputs)
+    finally:
+        storage.remove_tree(storage.join(out_folder, stage.WORK))
+    return reference_to(out_folder, split, entry, duration_s=time.monotonic() - start_s)
+
+
+def _telling(documents: Iterable[Document], bar: progress.Bar) -> Iterator[Document]:
+    for document in documents:
+        yield document
+        bar.advance()
+
+
+def require_prefix(tokenizer: Tokenizer) -> None:
+    """Raise UserError where a tokenizer names no token to open a document with."""
+    if tokenizer.prefix_id is None:
+        raise UserError(
+            f"the tokenizer in {tokenizer.folder} has no token to open a document with (no BOS, no "
+            "EOS, no <|endoftext|>): name one with --prefix-token"
+        )
 
 
 @dataclass(frozen=True)
@@ -174,121 +190,93 @@ class TokenFile:
         return int(self.info["splits"][self.split]["vocab_size"])
 
 
-class _Writer:
-    """Collects the index of one split while its ids are streamed out."""
+def publish(
+    parts: Sequence[str],
+    tokenizer: Tokenizer,
+    folder: str,
+    split: str,
+    inputs: dict[str, dict[str, str]],
+) -> dict[str, Any]:
+    """Put a split together from finished parts; its entry in tokens.json, which is written last.
 
-    def __init__(self, tokenizer: Tokenizer, base_url: str) -> None:
-        self.tokenizer = tokenizer
-        self.bin_url = f"{base_url}.bin"
-        self.index_url = f"{base_url}.idx"
-        self.dtype = "<u2" if tokenizer.vocab_size <= 1 << 16 else "<u4"
-        self.tokens = 0
-        self.rows: dict[str, list[Any]] = {"start": [], "id": [], "component": [], "size_bytes": []}
-        self.components: dict[str, dict[str, int]] = {}
-
-    def add(self, batch: list[Document], stream: IO[bytes]) -> None:
-        import numpy as np
-
-        for document, ids in zip(
-            batch, self.tokenizer.encode_arrays([d.text for d in batch]), strict=True
-        ):
-            stream.write(np.array([self.tokenizer.prefix_id], dtype=self.dtype).tobytes())
-            stream.write(ids.astype(self.dtype).tobytes())
-            self._note(document, len(document.text.encode()), 1 + len(ids))
-
-    def _note(self, document: Document, size_bytes: int, tokens: int) -> None:
-        row = (self.tokens, document.id, document.component, size_bytes)
-        for column, value in zip(self.rows.values(), row, strict=True):
-            column.append(value)
-        counts = self.components.setdefault(
-            document.component, {"documents": 0, "tokens": 0, "size_bytes": 0}
-        )
-        counts["documents"] += 1
-        counts["tokens"] += tokens
-        counts["size_bytes"] += size_bytes
-        self.tokens += tokens
-
-    def write_index(self) -> None:
-        import pyarrow as pa
-
-        table = pa.table(
-            {
-                "start": pa.array(self.rows["start"], pa.int64()),
-                "id": pa.array(self.rows["id"], pa.string()),
-                "component": pa.array(self.rows["component"], pa.string()).dictionary_encode(),
-                "size_bytes": pa.array(self.rows["size_bytes"], pa.int64()),
-            }
-        )
-        with (
-            storage.atomic_write(self.index_url) as stream,
-            pa.ipc.new_file(stream, table.schema) as writer,
-        ):
-            writer.write_table(table)
-
-    def entry(self) -> dict[str, Any]:
-        totals = {
-            key: sum(c[key] for c in self.components.values())
-            for key in ("documents", "tokens", "size_bytes")
-        }
-        return {
-            **totals,
-            "dtype": self.dtype,
-            "vocab_size": self.tokenizer.vocab_size,
-            "components": dict(sorted(self.components.items())),
-            "sha256": {"bin": storage.sha256(self.bin_url), "idx": storage.sha256(self.index_url)},
-        }
+    What tokens.json says of this split, or of other inputs, is withdrawn first, so that it never
+    lists what is not there.
+    """
+    withdraw(folder, split, inputs)
+    entry = token_parts.join(parts, tokenizer, storage.join(folder, stage.WORK, split))
+    for kind in entry["sha256"]:
+        _put(folder, f"{split}.{kind}")
+    _write_info(folder, inputs, {**_splits(folder, inputs), split: entry})
+    seal(folder)
+    return entry
 
 
-def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
-    """Batches bounded by count and by size, so that memory is bounded too."""
-    batch: list[Document] = []
-    size_bytes = 0
-    for document in documents:
-        batch.append(document)
-        size_bytes += len(document.text)
-        if size_bytes >= _BATCH_BYTES or len(batch) >= _BATCH_DOCUMENTS:
-            yield batch
-            batch, size_bytes = [], 0
-    if batch:
-        yield batch
-
-
-def _publish(folder: str, split: str, entry: dict[str, Any], inputs: dict[str, Any]) -> None:
-    """Write tokens.json last, so that it never lists what is not there."""
-    url = storage.join(folder, _INFO)
-    old = storage.read_json(url) if storage.exists(url) else {}
-    same = old.get("format") == FORMAT and _digests(old.get("inputs", {})) == _digests(inputs)
-    splits = {**(old["splits"] if same else {}), split: entry}
-    storage.write_json(url, {"format": FORMAT, "inputs": inputs, "splits": splits})
+def seal(folder: str) -> None:
+    """Write the lineage of what tokens.json lists, unless it stands (a stop may come between)."""
+    info = storage.read_json(storage.join(folder, _INFO))
+    splits = info["splits"]
     digest = storage.digest_of({name: s["sha256"] for name, s in splits.items()})
-    lineage.write(folder, lineage.Lineage("tokens", digest, inputs, {"splits": sorted(splits)}))
+    record = lineage.Lineage("tokens", digest, info["inputs"], {"splits": sorted(splits)})
+    there = storage.exists(storage.join(folder, lineage.FILE_NAME))
+    if not there or lineage.read(folder).digest != digest:
+        lineage.write(storage.join(folder, stage.WORK), record)
+        _put(folder, lineage.FILE_NAME)
+
+
+def _write_info(folder: str, inputs: dict[str, dict[str, str]], splits: dict[str, Any]) -> None:
+    info = {"format": FORMAT, "inputs": inputs, "splits": splits}
+    storage.write_json(storage.join(folder, stage.WORK, _INFO), info)
+    _put(folder, _INFO)
+
+
+def _put(folder: str, name: str) -> None:
+    """Move a finished file out of the work folder, where a kill may leave halves, to its place."""
+    storage.move(storage.join(folder, stage.WORK, name), storage.join(folder, name))
+
+
+def withdraw(folder: str, split: str | None, inputs: dict[str, dict[str, str]]) -> None:
+    """Take a split, and every split of other inputs, out of tokens.json."""
+    url = storage.join(folder, _INFO)
+    if not storage.exists(url):
+        return
+    kept = {name: s for name, s in _splits(folder, inputs).items() if name != split}
+    if kept == storage.read_json(url).get("splits"):
+        return
+    _write_info(folder, inputs, kept)
+    seal(folder)
+
+
+def _splits(folder: str, inputs: dict[str, dict[str, str]]) -> dict[str, Any]:
+    """The splits that tokens.json lists under the digests of `inputs`."""
+    url = storage.join(folder, _INFO)
+    info = storage.read_json(url) if storage.exists(url) else {}
+    same = info.get("format") == FORMAT and _digests(info["inputs"]) == _digests(inputs)
+    return dict(info["splits"]) if same else {}
 
 
 def _digests(inputs: dict[str, Any]) -> dict[str, str]:
     return {role: ref["digest"] for role, ref in inputs.items()}
 
 
-def _reusable(folder: str, split: str, inputs: dict[str, Any]) -> TokensRef | None:
-    url = storage.join(folder, _INFO)
-    if not storage.exists(url):
-        return None
-    info = storage.read_json(url)
-    entry = info["splits"].get(split) if info.get("format") == FORMAT else None
-    if entry is None:
+def reusable(
+    folder: str, split: str, inputs: dict[str, dict[str, str]], tokenizer: Tokenizer
+) -> TokensRef | None:
+    """The split in `folder` where it was made from these inputs and its files are whole."""
+    entry = _splits(folder, inputs).get(split)
+    if entry is None or entry.get("prefix_id", tokenizer.prefix_id) != tokenizer.prefix_id:
         return None
     files = {kind: storage.join(folder, f"{split}.{kind}") for kind in entry["sha256"]}
     whole = all(
         storage.exists(path) and storage.sha256(path) == entry["sha256"][kind]
         for kind, path in files.items()
     )
-    if not whole or _digests(info["inputs"]) != _digests(inputs):
-        return None
-    return _ref(folder, split, entry, reused=True)
+    return reference_to(folder, split, entry, reused=True) if whole else None
 
 
-def _ref(
-    folder: str, split: str, entry: dict[str, Any], reused: bool, duration_s: float = 0.0
+def reference_to(
+    folder: str, split: str, entry: dict[str, Any], reused: bool = False, duration_s: float = 0.0
 ) -> TokensRef:
+    """The reference to a split by its entry in tokens.json."""
     return TokensRef(
         folder=folder,
         split=split,
@@ -296,4 +284,5 @@ def _ref(
         **{key: entry[key] for key in ("documents", "tokens", "size_bytes", "components")},
         reused=reused,
         duration_s=duration_s,
+        encoding=entry.get("encoding", {}),
     )

@@ -41,7 +41,7 @@ def sample_dropped(
     dropped: dict[str, _Few] = defaultdict(lambda: _Few(per_rule))
     edits: dict[str, _Few] = defaultdict(lambda: _Few(per_rule))
     for url in files:
-        for record in _records(url):
+        for record in records_of(url):
             if "diff" in record:
                 edits[record["edit"]].offer(record["id"], record)
             else:
@@ -76,7 +76,8 @@ class _Few:
         return [record for _, _, record in self._kept]
 
 
-def _records(url: str) -> Iterator[dict[str, Any]]:
+def records_of(url: str) -> Iterator[dict[str, Any]]:
+    """The records of one *.jsonl.gz; raises CorruptData where it is damaged."""
     try:
         with storage.open_read(url) as stream, gzip.GzipFile(fileobj=stream) as lines:
             for line in lines:

@@ -4,10 +4,15 @@ A word is a run of ASCII letters, digits, underscores and non-ASCII characters, 
 in lower case. A text of fewer than five words is one shingle; a text without words has none and
 is never a near duplicate.
 
-Legend: K hashes a signature (BANDS x ROWS), N documents.
+Of a signature two things are kept: a 64-bit key a band, by which likely pairs meet, and its lowest
+bytes, by which they are compared (b-bit minwise hashing, Li and Koenig 2010, with b = 8).
+
+Legend: K hashes a signature (BANDS x ROWS), B bands, N documents.
 """
 
 from __future__ import annotations
+
+import math
 
 import numba
 import numpy as np
@@ -18,6 +23,7 @@ HASHES = BANDS * ROWS
 _FNV_OFFSET, _FNV_PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 _MIX_1, _MIX_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)  # MurmurHash3
 _NONE = np.uint32(0xFFFFFFFF)
+_CHANCE = 1 / 256
 
 
 def candidate_probability(similarity: float) -> float:
@@ -43,18 +49,44 @@ class Signer:
         return _signature(np.frombuffer(data, np.uint8), self.multipliers, self.offsets)
 
 
-def has_words(signatures_NK: np.ndarray) -> np.ndarray:
-    """Which signatures (bool [N]) belong to a text with at least one word."""
-    return ~(signatures_NK == _NONE).all(axis=1)
+def has_words(signature_K: np.ndarray) -> bool:
+    """Whether a signature belongs to a text with at least one word."""
+    return bool((signature_K != _NONE).any())
 
 
-def band_hashes(signatures_NK: np.ndarray, band: int) -> np.ndarray:
-    """One 64-bit hash (uint64 [N]) for the rows of one band."""
-    value = np.full(len(signatures_NK), _FNV_OFFSET + np.uint64(band))
-    for row in range(band * ROWS, (band + 1) * ROWS):
-        value = (value ^ signatures_NK[:, row].astype(np.uint64)) * _MIX_1
-        value ^= value >> np.uint64(29)
-    return value
+def band_keys(signature_K: np.ndarray, bands: int = BANDS, rows: int = ROWS) -> np.ndarray:
+    """One 64-bit key (uint64 [bands]) for the rows of each band."""
+    return _band_keys(signature_K, bands, rows)
+
+
+def sketch(signature_K: np.ndarray) -> np.ndarray:
+    """The lowest byte of every hash (uint8 [K])."""
+    return signature_K.astype(np.uint8)
+
+
+def similarity(agreeing: int | np.ndarray) -> float | np.ndarray:
+    """Estimate of the Jaccard similarity where so many of K sketch bytes agree; not below 0.
+
+    One of 256 differing hashes agrees in its lowest byte by chance, which is taken off.
+    """
+    return np.maximum(0.0, (agreeing / HASHES - _CHANCE) / (1 - _CHANCE))
+
+
+def least_agreeing(least: float) -> int:
+    """How many sketch bytes must agree for an estimated similarity of at least `least`."""
+    return math.ceil((least * (1 - _CHANCE) + _CHANCE) * HASHES - 1e-9)
+
+
+@numba.njit(cache=True, nogil=True)
+def _band_keys(signature, bands, rows):  # type: ignore[no-untyped-def]
+    keys = np.empty(bands, dtype=np.uint64)
+    for band in range(bands):
+        value = _FNV_OFFSET + np.uint64(band)
+        for row in range(band * rows, (band + 1) * rows):
+            value = (value ^ np.uint64(signature[row])) * _MIX_1
+            value ^= value >> np.uint64(29)
+        keys[band] = (value ^ (value >> np.uint64(33))) * _MIX_2
+    return keys
 
 
 @numba.njit(cache=True, nogil=True)

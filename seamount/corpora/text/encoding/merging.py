@@ -100,10 +100,10 @@ class WordTable:
     letters and ids in use.
     """
 
-    def __init__(self, slots: int = 1 << 17) -> None:
+    def __init__(self, slots: int = 1 << 17, letters: int = 0) -> None:
         self.hashes = np.zeros(slots, np.uint64)
         self.slots = np.zeros((slots, 4), np.int64)
-        self.letters = np.empty(max(slots * 8, LONGEST), np.uint8)
+        self.letters = np.empty(max(letters, slots * 8, LONGEST), np.uint8)
         self.ids = np.empty(max(slots * 4, LONGEST), np.int32)
         self.used = np.zeros(3, np.int64)
 
@@ -111,6 +111,27 @@ class WordTable:
     def parts(self) -> tuple[Any, ...]:
         """The arrays, as the kernels take them."""
         return self.hashes, self.slots, self.letters, self.ids, self.used
+
+
+def whole_word_table(words: list[tuple[bytes, int]]) -> WordTable:
+    """A table of words of one id each; it is made large enough for all of them."""
+    spelled = b"".join(word for word, _ in words)
+    table = WordTable(1 << max(4, (4 * len(words)).bit_length()), len(spelled) + 1)
+    if words:
+        ends = np.cumsum([len(word) for word, _ in words])
+        ids = np.array([index for _, index in words], np.int32)
+        _fill_words(np.frombuffer(spelled, np.uint8), ends, ids, table.parts)
+    return table
+
+
+@numba.njit(cache=True)
+def _fill_words(data, ends, ids, table):  # type: ignore[no-untyped-def]
+    start = 0
+    for k in range(len(ends)):
+        value = word_hash(data, start, ends[k])
+        slot = find(data, start, ends[k], value, table)
+        remember(data, start, ends[k], value, slot, ids[k : k + 1], 1, table)
+        start = ends[k]
 
 
 @numba.njit(cache=True, nogil=True, inline="always")

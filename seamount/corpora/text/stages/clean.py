@@ -6,7 +6,7 @@ import gzip
 import hashlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from seamount.core import registry, storage
@@ -18,9 +18,9 @@ from seamount.corpora.text.edits import load_edits
 from seamount.corpora.text.edits._samples import Samples
 from seamount.corpora.text.filters import load_rules
 from seamount.corpora.text.normalise import normalise
-from seamount.corpora.text.stages import stage
+from seamount.corpora.text.stages import index, stage
 
-DOCUMENTS, INDEX, DROPPED = "documents", "index.parquet", "dropped.jsonl.gz"
+DOCUMENTS, DROPPED = "documents", "dropped.jsonl.gz"
 EDITED = "edited.jsonl.gz"
 _SCRATCH_LEVEL = 1
 
@@ -28,33 +28,11 @@ _SCRATCH_LEVEL = 1
 def clean(batch: stage.Batch, rules: stage.Rules, work: str) -> stage.Done:
     """Clean one batch into WORK/clean/<key>/.
 
-    It holds `documents` (the lines of what passed, zstd), index.parquet (a row each, with digest
-    and signature) and result.json (ledger rows, quarantined lines).
+    It holds `documents` (the lines of what passed, zstd), the index of them (see index.py) and
+    result.json (ledger rows, quarantined lines).
     """
     folder = storage.join(work, "clean", batch.key)
     return stage.run(folder, lambda where: _Cleaner(rules).run(batch, where))
-
-
-@dataclass
-class _Index:
-    """Columns of index.parquet, a row for each document that passed."""
-
-    input: list[str] = field(default_factory=list)
-    id: list[str] = field(default_factory=list)
-    component: list[str] = field(default_factory=list)
-    source: list[str] = field(default_factory=list)
-    digest: list[bytes] = field(default_factory=list)
-    size_bytes: list[int] = field(default_factory=list)
-    signature: list[bytes] = field(default_factory=list)
-
-    def write(self, url: str) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        types = {"digest": pa.binary(16), "size_bytes": pa.int64(), "signature": pa.binary()}
-        columns = {k: pa.array(v, types.get(k, pa.string())) for k, v in vars(self).items()}
-        with storage.atomic_write(url) as stream:
-            pq.write_table(pa.table(columns), stream, compression="zstd")
 
 
 class _Cleaner:
@@ -64,8 +42,6 @@ class _Cleaner:
         self.edits = {n: load_edits(c.edits) for n, c in components.items()}
         self.filters = {n: load_rules(c.filters) for n, c in components.items()}
         self.samples = Samples()
-        self.signer = _signer() if rules.dedupe == "near" else None
-        self.index = _Index()
         self.quarantined: list[dict[str, Any]] = []
 
     def run(self, batch: stage.Batch, folder: str) -> dict[str, Any]:
@@ -75,13 +51,13 @@ class _Cleaner:
             dropped = stack.enter_context(
                 dropped_writer(storage.join(folder, DROPPED), self.rules.keep_dropped)
             )
+            self.index = stack.enter_context(index.writer(folder, self.rules.dedupe == "near"))
             rows = [self._input(one, batch.total == 1, kept, dropped) for one in batch.inputs]
-        self.index.write(storage.join(folder, INDEX))
         if self.rules.keep_dropped:
             self.samples.write(storage.join(folder, EDITED))
         return {
-            "documents": len(self.index.id),
-            "bytes": sum(self.index.size_bytes),
+            "documents": self.index.documents,
+            "bytes": self.index.bytes,
             "rows": [ledger.row_to_dict(row) for row in rows],
             "quarantined": self.quarantined,
         }
@@ -136,7 +112,7 @@ class _Cleaner:
             dropped(document, reason)
             return
         kept.write(jsonl_zst.encode_line(document))
-        self._add_to_index(document, data, row.input)
+        self.index.add(document, data, row.input)
 
     def _edited(self, document: Document, row: ledger.Row) -> Document:
         for name, edit in self.edits[document.component]:
@@ -164,18 +140,6 @@ class _Cleaner:
                 return f"{name}: {reason}"
         return None
 
-    def _add_to_index(self, document: Document, data: bytes, input_name: str) -> None:
-        import xxhash
-
-        index = self.index
-        index.input.append(input_name)
-        index.id.append(document.id)
-        index.component.append(document.component)
-        index.source.append(document.source)
-        index.digest.append(xxhash.xxh3_128_digest(data))
-        index.size_bytes.append(len(data))
-        index.signature.append(self.signer.sign(data).tobytes() if self.signer else b"")
-
 
 def _with_advice(error: CorruptData, row: ledger.Row, alone: bool) -> CorruptData:
     """`error` with what --allow-broken would do, unless the build would then hold nothing."""
@@ -184,12 +148,6 @@ def _with_advice(error: CorruptData, row: ledger.Row, alone: bool) -> CorruptDat
         return error
     effect = f"keeps the {good} records before the damage" if good else "leaves this file out"
     return type(error)(f"{error} (or build with --allow-broken, which {effect})")
-
-
-def _signer() -> Any:
-    from seamount.corpora.text.dedupe.minhash import Signer
-
-    return Signer()
 
 
 def canonical(document: Document, catalog: Catalog) -> str | None:

@@ -1,190 +1,241 @@
-"""Where each surviving document goes: mixture, split, shard and line, all by hashes of its id."""
+"""Where each surviving document goes: mixture, split, shard and line, all by hashes of its id.
+
+Everything is arrays over documents, numbered as they were read. Legend: N documents, S survivors
+in hash order, P placed lines (a survivor as often as the mixture takes it).
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import xxhash
 
+from seamount.core import storage
 from seamount.corpora.text import mixture, split
-from seamount.corpora.text.stages import stage
+from seamount.corpora.text.stages import deduplicate, index, stage
 
 MIXTURE_REASON = "mixture: beyond the component's share"
+_MIX_1, _MIX_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)  # MurmurHash3
+_SHIFT = np.uint64(33)
 
 
+@dataclass(frozen=True)
 class Documents:
-    """The deduplicated table as columns; `kept` are the survivors' row numbers in hash order."""
+    """Columns over all documents [N]; `names` are the components that `component` numbers."""
 
-    def __init__(self, table: pa.Table, rules: stage.Rules) -> None:
-        self.table, self.seed = table, rules.seed
-        self.id = table["id"].to_pylist()
-        self.component = table["component"].to_pylist()
-        self.bytes = table["size_bytes"].to_pylist()
-        self.group = table["group"].to_pylist()
-        kinds = table["kind"].to_pylist()
-        survivors = [i for i, kind in enumerate(kinds) if not kind]
-        self.kept = sorted(survivors, key=lambda i: (self.hash(i, 0), self.id[i], i))
+    names: list[str]
+    component: np.ndarray
+    bytes: np.ndarray
+    order: np.ndarray
+    kind: np.ndarray
+    group: np.ndarray
 
-    def hash(self, index: int, copy: int) -> int:
-        """The number by which a document (and each copy of it) is put in order."""
-        return xxhash.xxh3_64_intdigest(f"{self.seed}\0{copy}\0{self.id[index]}".encode())
+    @classmethod
+    def load(cls, cleaned: Sequence[stage.Done], deduped: stage.Done) -> Documents:
+        """Read them from the batches' indexes and from what deduplication found."""
+        size = sum(done.documents for done in cleaned)
+        component, order = np.empty(size, np.uint16), np.empty(size, np.uint64)
+        sizes, known = np.empty(size, np.int64), {}  # type: ignore[var-annotated]
+        for first, part in index.numbered_parts(cleaned, ("component", "bytes", "order")):
+            here = slice(first, first + part.num_rows)
+            names = part["component"].dictionary_encode()
+            codes = [known.setdefault(n, len(known)) for n in names.dictionary.to_pylist()]
+            component[here] = np.array(codes, np.uint16)[names.indices.to_numpy()]
+            sizes[here], order[here] = part["bytes"].to_numpy(), part["order"].to_numpy()
+        kind, group = np.empty(size, np.uint8), np.empty(size, _number_type(size))
+        first = 0
+        with storage.open_read(storage.join(deduped.folder, deduplicate.TABLE)) as stream:
+            for part in pq.ParquetFile(stream).iter_batches(index.SEGMENT):
+                here = slice(first, first + part.num_rows)
+                kind[here], group[here] = part["kind"].to_numpy(), part["group"].to_numpy()
+                first += part.num_rows
+        return cls(list(known), component, sizes, order, kind, group)
 
     def supply(self, rules: stage.Rules) -> dict[str, mixture.Supply]:
         """What there is of each component."""
-        there: dict[str, int] = defaultdict(int)
-        for i in self.kept:
-            there[self.component[i]] += self.bytes[i]
-        described = {name: rules.catalog.component(name) for name in sorted(there)}
+        kept = self.kind == 0
+        there = np.zeros(len(self.names), np.int64)
+        np.add.at(there, self.component[kept], self.bytes[kept])
+        present = np.bincount(self.component[kept], minlength=len(self.names)) > 0
+        sizes = {name: int(there[i]) for i, name in enumerate(self.names) if present[i]}
+        described = {name: rules.catalog.component(name) for name in sorted(sizes)}
         if rules.catalog.mixture == "natural":
-            return {n: mixture.Supply(there[n]) for n in described}
-        return {n: mixture.Supply(there[n], c.epochs, c.weight) for n, c in described.items()}
+            return {n: mixture.Supply(sizes[n]) for n in described}
+        return {n: mixture.Supply(sizes[n], c.epochs, c.weight) for n, c in described.items()}
 
 
 @dataclass(frozen=True)
 class Plan:
-    """`rows` (batch, row, copy, shard, line or reason), `documents` (a row for each line of the
-    corpus), `shards` (path, split and what must be in them), why others are left out.
+    """Placed lines [P], sorted by document and copy: their document, copy, shard and line; how
+    often each document is taken [N]; the shards (path, split, what must be in them).
     """
 
-    rows: pa.Table
-    documents: pa.Table
+    document: np.ndarray
+    copy: np.ndarray
+    shard: np.ndarray
+    line: np.ndarray
+    taken: np.ndarray
     shards: list[dict[str, Any]]
     certificate: dict[str, Any]
-    reasons: list[str]
-    splits: list[str]
+
+    def rows(self, kind: np.ndarray, first: int, size: int) -> pa.Table:
+        """What the scatter stage must do with each row of a batch of `size` documents."""
+        low, high = np.searchsorted(self.document, (first, first + size))
+        here = slice(first, first + size)
+        gone = np.flatnonzero(self.taken[here] == 0)
+        kinds = kind[here][gone]
+        reason = np.r_[np.zeros(high - low, np.int8), np.where(kinds > 0, kinds, 3).astype(np.int8)]
+        nowhere = np.full(len(gone), -1)
+        row = np.r_[self.document[low:high] - first, gone]
+        copy = np.r_[self.copy[low:high], np.zeros(len(gone), np.int32)]
+        order = np.lexsort((copy, row))
+        texts = ["", *(f"{name} duplicate" for name in deduplicate.KINDS[1:]), MIXTURE_REASON]
+        return pa.table(
+            {
+                "row": row[order],
+                "copy": copy[order],
+                "shard": np.r_[self.shard[low:high], nowhere][order],
+                "line": np.r_[self.line[low:high], nowhere][order],
+                "reason": pa.DictionaryArray.from_arrays(reason[order], texts),
+            }
+        )
+
+
+def _number_type(size: int) -> Any:
+    return np.int32 if size < 1 << 31 else np.int64
+
+
+def shuffled(order_N: np.ndarray, seed: int, copy: int) -> np.ndarray:
+    """The numbers [N] by which documents (each copy of them anew) are put in order."""
+    salt = np.uint64(xxhash.xxh3_64_intdigest(f"{seed}\0{copy}".encode()))
+    value = order_N ^ salt
+    for factor in (_MIX_1, _MIX_2):
+        value ^= value >> _SHIFT
+        value *= factor
+    value ^= value >> _SHIFT
+    return value
 
 
 def place(documents: Documents, rules: stage.Rules) -> Plan:
     """Decide everything about the surviving documents."""
+    survivors_S = np.flatnonzero(documents.kind == 0).astype(_number_type(len(documents.kind)))
+    keys = shuffled(documents.order[survivors_S], rules.seed, 0)
+    survivors_S = survivors_S[np.argsort(keys, kind="stable")]
     supply = documents.supply(rules)
     wanted = mixture.targets(supply, rules.catalog.mixture, rules.total_bytes)
-    splits = _splits(documents, supply, wanted, rules)
-    copies = _copies(documents, splits, wanted)
-    placed = [(i, c) for i in documents.kept for c in range(copies[i])]
-    lines, shards = _shards(documents, placed, splits, rules.shard_bytes)
-    achieved: dict[str, int] = defaultdict(int)
-    for i, _ in placed:
-        achieved[documents.component[i]] += documents.bytes[i]
-    reasons = [""] * len(documents.id)
-    for i in documents.kept:
-        reasons[i] = "" if copies[i] else MIXTURE_REASON
+    splits_S = _splits(documents, survivors_S, supply, wanted, rules)
+    taken_S = _taken(documents, survivors_S, splits_S, wanted)
+    document, copy, shard, line, shards = _lines(documents, survivors_S, splits_S, taken_S, rules)
+    by_row = np.lexsort((copy, document))
+    taken = np.zeros(len(documents.kind), np.int32)
+    taken[survivors_S] = taken_S
+    achieved = np.zeros(len(documents.names), np.int64)
+    np.add.at(achieved, documents.component[document], documents.bytes[document])
+    got = dict(zip(documents.names, achieved.tolist(), strict=True))
+    certificate = mixture.certificate(supply, wanted, got, rules.catalog.weights())
     return Plan(
-        rows=_rows(documents, lines, reasons),
-        documents=_table(documents, lines, shards),
+        document=document[by_row],
+        copy=copy[by_row],
+        shard=shard[by_row],
+        line=line[by_row],
+        taken=taken,
         shards=shards,
-        certificate=mixture.certificate(supply, wanted, achieved, rules.catalog.weights()),
-        reasons=reasons,
-        splits=[shards[shard]["split"] for _, _, shard, _ in lines],
+        certificate=certificate,
     )
 
 
 def _splits(
     documents: Documents,
+    survivors_S: np.ndarray,
     supply: dict[str, mixture.Supply],
     wanted: dict[str, float],
     rules: stage.Rules,
-) -> dict[int, str]:
-    kept = documents.kept
-    names = split.assign(
-        components=[documents.component[i] for i in kept],
-        sizes=[documents.bytes[i] for i in kept],
-        groups=[documents.group[i] for i in kept],
-        order=range(len(kept)),
-        budgets={name: min(wanted[name], s.bytes) for name, s in supply.items()},
+) -> np.ndarray:
+    return split.assign(
+        components=documents.component[survivors_S],
+        sizes=documents.bytes[survivors_S],
+        groups=documents.group[survivors_S],
+        budgets={
+            documents.names.index(name): min(wanted[name], s.bytes) for name, s in supply.items()
+        },
         shares={"val": rules.val_share, "test": rules.test_share},
     )
-    return dict(zip(kept, names, strict=True))
 
 
-def _copies(documents: Documents, splits: dict[int, str], wanted: dict[str, float]) -> list[int]:
+def _taken(
+    documents: Documents, survivors_S: np.ndarray, splits_S: np.ndarray, wanted: dict[str, float]
+) -> np.ndarray:
     """How often each document is taken: held-out ones once, training ones to meet the target."""
-    taken = [0] * len(documents.id)
-    training: dict[str, list[int]] = defaultdict(list)
-    held_out: dict[str, int] = defaultdict(int)
-    for i in documents.kept:
-        if splits[i] == "train":
-            training[documents.component[i]].append(i)
-        else:
-            taken[i] = 1
-            held_out[documents.component[i]] += documents.bytes[i]
-    for component, members in training.items():
-        rest = max(0.0, wanted[component] - held_out[component])
-        counts = mixture.copies([documents.bytes[i] for i in members], rest)
-        for i, count in zip(members, counts, strict=True):
-            taken[i] = count
+    taken = np.ones(len(survivors_S), np.int32)
+    training = splits_S == split.SPLITS.index("train")
+    component, sizes = documents.component[survivors_S], documents.bytes[survivors_S]
+    for code, name in enumerate(documents.names):
+        mine = component == code
+        if name not in wanted:
+            continue
+        held_out = int(sizes[mine & ~training].sum())
+        members = np.flatnonzero(mine & training)
+        taken[members] = mixture.copies(sizes[members], max(0.0, wanted[name] - held_out))
     return taken
 
 
-_Line = tuple[int, int, int, int]  # document, copy, shard, line
-
-
-def _shards(
+def _lines(
     documents: Documents,
-    placed: list[tuple[int, int]],
-    splits: dict[int, str],
-    shard_bytes: int,
-) -> tuple[list[_Line], list[dict[str, Any]]]:
+    survivors_S: np.ndarray,
+    splits_S: np.ndarray,
+    taken_S: np.ndarray,
+    rules: stage.Rules,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
     """Shuffle each split by hash; train is cut into shards of equal bytes, the others are whole."""
-    lines: list[_Line] = []
+    parts = []
     shards: list[dict[str, Any]] = []
-    for name in split.SPLITS:
-        members = [(i, c) for i, c in placed if splits[i] == name]
-        members.sort(key=lambda m: (documents.hash(m[0], m[1] + 1), documents.id[m[0]], m))
-        total = sum(documents.bytes[i] for i, _ in members)
-        count = max(1, -(-total // shard_bytes)) if name == "train" else 1
-        offset, before = len(shards), 0
-        shards += [_shard(name, number, count) for number in range(count)]
-        for i, copy in members:
-            number = offset + min(count - 1, before * count // max(1, total))  # empty ones count 0
-            shard = shards[number]
-            lines.append((i, copy, number, shard["documents"]))
-            shard["documents"] += 1
-            shard["bytes"] += documents.bytes[i]
-            before += documents.bytes[i]
-    return lines, shards
+    for code, name in enumerate(split.SPLITS):
+        members = np.flatnonzero(splits_S == code)
+        document = np.repeat(survivors_S[members], taken_S[members])
+        copy = _count_within(taken_S[members])
+        order = np.lexsort((copy, document, _copy_keys(documents, document, copy, rules.seed)))
+        document, copy = document[order], copy[order]
+        sizes = documents.bytes[document]
+        total = int(sizes.sum())
+        count = max(1, -(-total // rules.shard_bytes)) if name == "train" else 1
+        before = np.cumsum(sizes) - sizes
+        number = np.minimum(count - 1, before * count // max(1, total)).astype(np.int32)
+        found = np.bincount(number, minlength=count)
+        line = np.arange(len(number)) - (np.cumsum(found) - found)[number]
+        held = np.zeros(count, np.int64)
+        np.add.at(held, number, sizes)
+        parts.append((document, copy, number + np.int32(len(shards)), line))
+        shards += [_shard(name, n, count, int(found[n]), int(held[n])) for n in range(count)]
+    return *(np.concatenate(column) for column in zip(*parts, strict=True)), shards  # type: ignore[return-value]
 
 
-def _shard(name: str, number: int, count: int) -> dict[str, Any]:
+def _count_within(counts: np.ndarray) -> np.ndarray:
+    """0 .. n-1 for every count n, one after another."""
+    ends = np.cumsum(counts)
+    return (np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - counts, counts)).astype(
+        np.int32
+    )
+
+
+def _copy_keys(
+    documents: Documents, document: np.ndarray, copy: np.ndarray, seed: int
+) -> np.ndarray:
+    keys = documents.order[document]
+    for number in range(int(copy.max(initial=-1)) + 1):
+        mine = copy == number
+        keys[mine] = shuffled(keys[mine], seed, number + 1)
+    return keys
+
+
+def _shard(name: str, number: int, count: int, documents: int, size: int) -> dict[str, Any]:
     width = max(2, len(str(count - 1)))
     path = f"train/{number:0{width}d}.jsonl.zst" if name == "train" else f"{name}.jsonl.zst"
-    return {"path": path, "split": name, "documents": 0, "bytes": 0}
-
-
-def _rows(documents: Documents, lines: list[_Line], reasons: list[str]) -> pa.Table:
-    """What the scatter stage must do with each row of each batch, in row order."""
-    batch, row = documents.table["batch"].to_pylist(), documents.table["row"].to_pylist()
-    kinds = documents.table["kind"].to_pylist()
-    work = [(batch[i], row[i], copy, shard, line, "") for i, copy, shard, line in lines]
-    for i, reason in enumerate(reasons):
-        if reason or kinds[i]:
-            work.append((batch[i], row[i], 0, -1, -1, reason or f"{kinds[i]} duplicate"))
-    work.sort()
-    names = ("batch", "row", "copy", "shard", "line", "reason")
-    columns = list(zip(*work, strict=True))
-    return pa.table(dict(zip(names, map(list, columns), strict=True)))
-
-
-def _table(documents: Documents, lines: list[_Line], shards: list[dict[str, Any]]) -> pa.Table:
-    """documents.parquet: one row for each line of the corpus, in the corpus's order."""
-    table = documents.table.take([i for i, _, _, _ in lines])
-    digests = [d.hex() for d in table["digest"].to_pylist()]
-    ids = [copy_id(documents.id[i], copy) for i, copy, _, _ in lines]
-    return pa.table(
-        {
-            "id": ids,
-            "component": table["component"],
-            "digest": digests,
-            "source": table["source"],
-            "input": table["input"],
-            "split": [shards[shard]["split"] for _, _, shard, _ in lines],
-            "shard": [shards[shard]["path"] for _, _, shard, _ in lines],
-            "line": [line + 1 for _, _, _, line in lines],
-            "bytes": table["size_bytes"],
-        }
-    )
+    return {"path": path, "split": name, "documents": documents, "bytes": size}
 
 
 def copy_id(name: str, copy: int) -> str:

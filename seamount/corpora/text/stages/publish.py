@@ -6,12 +6,14 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import pyarrow.parquet as pq
+
 from seamount import __version__
 from seamount.core import lineage, storage
 from seamount.core.errors import CorruptData, SeamountError, UserError
-from seamount.corpora.text import ledger, manifest
+from seamount.corpora.text import document_index, ledger, manifest
 from seamount.corpora.text.inputs import Input, content_digest, is_catalog, reader_of
-from seamount.corpora.text.stages import assign, clean, shards, stage
+from seamount.corpora.text.stages import clean, deduplicate, shards, stage
 
 QUARANTINE, DROPPED, EDITED = "quarantine.json", "dropped", "edited"
 _STALE = "stale.json"
@@ -40,7 +42,8 @@ def publish(
     for done, shard in zip(gathered, content["shards"], strict=True):
         _move_shard(done.folder, out, shard)
     _remove_stale(out, work, {shard["path"] for shard in content["shards"]})
-    _place(storage.read_bytes(storage.join(mixed.folder, assign.DOCUMENTS)), out, assign.DOCUMENTS)
+    _publish_documents(out, gathered)
+    _publish_duplicates(out, deduped)
     _publish_dropped(out, cleaned, scattered, rules.keep_dropped)
     _publish_quarantine(out, cleaned)
     parts = storage.join(work, "publish")
@@ -172,6 +175,24 @@ def _place(data: bytes, out: str, name: str) -> None:
     part = storage.join(out, stage.WORK, "publish", name.replace("/", "_"))
     storage.write_bytes(part, data)
     storage.move(part, storage.join(out, name))
+
+
+def _publish_documents(out: str, gathered: Sequence[stage.Done]) -> None:
+    """Put the shards' rows together, a shard at a time."""
+    part = storage.join(out, stage.WORK, "publish", document_index.FILE_NAME)
+    with (
+        storage.atomic_write(part) as stream,
+        pq.ParquetWriter(stream, shards.DOCUMENTS_SCHEMA, compression="zstd") as table,
+    ):
+        for done in gathered:
+            with storage.open_read(storage.join(done.folder, shards.ROWS)) as rows:
+                table.write_table(pq.read_table(rows))
+    storage.move(part, storage.join(out, document_index.FILE_NAME))
+
+
+def _publish_duplicates(out: str, deduped: stage.Done) -> None:
+    url = storage.join(deduped.folder, deduplicate.DUPLICATES)
+    _place(storage.read_bytes(url), out, deduplicate.DUPLICATES)
 
 
 def _publish_dropped(

@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from seamount.core import storage
 from seamount.core.errors import SeamountError
 from seamount.core.records import Document
 from seamount.corpora.text import jsonl_zst, zstd_stream
-from seamount.corpora.text.stages import clean, stage
+from seamount.corpora.text.stages import clean, index, stage
 from seamount.corpora.text.stages.placing import copy_id
 
-DATA, SHARD, DROPPED = "data", "shard", "dropped.jsonl.gz"
+DATA, SHARD, ROWS, DROPPED = "data", "shard", "rows.parquet", "dropped.jsonl.gz"
+# A row for each line of the corpus, in its order.
+DOCUMENTS_SCHEMA = pa.schema(
+    {
+        "id": pa.string(),
+        "component": pa.string(),
+        "digest": pa.string(),
+        "source": pa.string(),
+        "input": pa.string(),
+        "split": pa.string(),
+        "shard": pa.string(),
+        "line": pa.int64(),
+        "bytes": pa.int64(),
+    }
+)
 _FLUSH_BYTES = 64 << 20
 _SCRATCH_LEVEL = 1
 _PLACE_DIGITS = 12
@@ -55,24 +70,43 @@ def scatter(
 def _scatter(
     source: str, mixed: str, number: int, rules: stage.Rules, where: str
 ) -> dict[str, Any]:
-    with storage.open_read(storage.join(mixed, f"{number}.parquet")) as stream:
-        rows = pq.read_table(stream).to_pylist()
     with (
         storage.atomic_write(storage.join(where, DATA)) as target,
         clean.dropped_writer(storage.join(where, DROPPED), rules.keep_dropped) as dropped,
     ):
         runs = _Runs(target)
-        wanted = iter(rows)
+        wanted = _rows(storage.join(mixed, f"{number}.parquet"))
         row = next(wanted, None)
-        for index, line in enumerate(_lines(storage.join(source, clean.DOCUMENTS))):
-            while row is not None and row["row"] == index:
-                if row["shard"] < 0:
-                    dropped(_parse(line), row["reason"])
+        lines = _lines(storage.join(source, clean.DOCUMENTS))
+        for number, (line, origin) in enumerate(zip(lines, _origins(source), strict=True)):
+            while row is not None and row[_ROW] == number:
+                _, copy, shard, place, reason = row
+                if shard < 0:
+                    dropped(_parse(line), reason)
                 else:
-                    runs.add(row["shard"], row["line"], _numbered(line, row["copy"]))
+                    runs.add(shard, place, origin, _numbered(line, copy))
                 row = next(wanted, None)
         runs.flush()
     return {"documents": runs.documents, "bytes": runs.bytes, "runs": runs.runs}
+
+
+_ROW = 0
+
+
+def _rows(url: str) -> Iterator[tuple[int, int, int, int, str]]:
+    """Row, copy, shard, line and reason of every row of a batch, in order."""
+    with storage.open_read(url) as stream:
+        for part in pq.ParquetFile(stream).iter_batches():
+            columns = (part[n].to_pylist() for n in ("row", "copy", "shard", "line", "reason"))
+            yield from zip(*columns, strict=True)
+
+
+def _origins(source: str) -> Iterator[bytes]:
+    """What documents.parquet says of each document beyond its line: digest, source, input."""
+    for part in index.parts(source, ("digest", "source", "input")):
+        columns = (part[n].to_pylist() for n in ("digest", "source", "input"))
+        for digest, place, name in zip(*columns, strict=True):
+            yield msgspec.json.encode((digest.hex(), place, name))
 
 
 class _Runs:
@@ -85,8 +119,10 @@ class _Runs:
         self.runs: list[list[int]] = []
         self.documents = self.bytes = 0
 
-    def add(self, shard: int, place: int, line: bytes) -> None:
-        self.waiting.setdefault(shard, []).append(b"%0*d" % (_PLACE_DIGITS, place) + line)
+    def add(self, shard: int, place: int, origin: bytes, line: bytes) -> None:
+        # JSON holds no raw tab, so a tab parts the three.
+        entry = b"%0*d\t%b\t%b" % (_PLACE_DIGITS, place, origin, line)
+        self.waiting.setdefault(shard, []).append(entry)
         self.documents += 1
         self.bytes += len(line)
         self.room -= len(line)
@@ -142,14 +178,19 @@ def gather(
 
 def _gather(task: ShardTask, folders: list[str], where: str) -> dict[str, Any]:
     numbered = sorted(line for folder in folders for line in _run_lines(folder, task.number))
-    lines = [line[_PLACE_DIGITS:] for line in numbered]
-    size, components = _count(lines)
+    parts = [entry.split(b"\t", 2) for entry in numbered]
+    del numbered
+    lines = [line for _, _, line in parts]
+    table = _table(task, [origin for _, origin, _ in parts], lines)
+    size = pc.sum(table["bytes"]).as_py() or 0
     if (len(lines), size) != (task.documents, task.bytes):
         raise SeamountError(
             f"shard {task.path} should have {task.documents} documents and {task.bytes} bytes of "
             f"text, but {len(lines)} and {size} arrived; remove the folder {stage.WORK} below the "
             "output and build again"
         )
+    with storage.atomic_write(storage.join(where, ROWS)) as stream:
+        pq.write_table(table, stream, compression="zstd")
     written = jsonl_zst.write_lines(storage.join(where, SHARD), lines)
     return {
         "path": task.path,
@@ -158,8 +199,26 @@ def _gather(task: ShardTask, folders: list[str], where: str) -> dict[str, Any]:
         "bytes": task.bytes,
         "size_bytes": written.size_bytes,
         "sha256": written.sha256,
-        "components": components,
+        "components": _components(table),
     }
+
+
+def _table(task: ShardTask, origins: list[bytes], lines: list[bytes]) -> pa.Table:
+    """The shard's rows of documents.parquet; every line is parsed and its text measured."""
+    records = [msgspec.json.decode(line) for line in lines]
+    found = [msgspec.json.decode(origin) for origin in origins]
+    columns = {
+        "id": [record["meta"]["id"] for record in records],
+        "component": [record["meta"]["pile_set_name"] for record in records],
+        "digest": [digest for digest, _, _ in found],
+        "source": [source for _, source, _ in found],
+        "input": [name for _, _, name in found],
+        "split": [task.split] * len(records),
+        "shard": [task.path] * len(records),
+        "line": range(1, len(records) + 1),
+        "bytes": [len(record["text"].encode()) for record in records],
+    }
+    return pa.table([columns[name] for name in DOCUMENTS_SCHEMA.names], schema=DOCUMENTS_SCHEMA)
 
 
 def _run_lines(folder: str, shard: int) -> Iterator[bytes]:
@@ -174,13 +233,10 @@ def _run_lines(folder: str, shard: int) -> Iterator[bytes]:
             yield from _split(frame)
 
 
-def _count(lines: list[bytes]) -> tuple[int, dict[str, dict[str, int]]]:
-    documents: Counter[str] = Counter()
-    sizes: Counter[str] = Counter()
-    for line in lines:
-        record = msgspec.json.decode(line)
-        component = record["meta"]["pile_set_name"]
-        documents[component] += 1
-        sizes[component] += len(record["text"].encode())
-    components = {c: {"documents": documents[c], "bytes": sizes[c]} for c in sorted(documents)}
-    return sum(sizes.values()), components
+def _components(table: pa.Table) -> dict[str, dict[str, int]]:
+    found = table.group_by("component").aggregate([("bytes", "count"), ("bytes", "sum")])
+    rows = sorted(found.to_pylist(), key=lambda row: row["component"])
+    return {
+        row["component"]: {"documents": row["bytes_count"], "bytes": row["bytes_sum"]}
+        for row in rows
+    }

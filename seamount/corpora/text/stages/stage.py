@@ -18,7 +18,7 @@ from seamount.corpora.text.catalog import EDITS, FILTERS, Catalog
 from seamount.corpora.text.inputs import Input
 
 # Raised whenever the same inputs and parameters would give other bytes.
-PIPELINE_VERSION = 2
+PIPELINE_VERSION = 3
 RESULT = "result.json"
 WORK = ".work"
 _BATCH_BYTES = (1 << 12, 1 << 26)

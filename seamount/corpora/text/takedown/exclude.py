@@ -6,14 +6,21 @@ Killed at any moment, the same call again ends in the same bytes as one that was
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from seamount.core import lineage, storage
 from seamount.core.errors import DiskFull, UserError
+from seamount.core.wording import one_line
 from seamount.corpora.text import document_index, manifest
 from seamount.corpora.text.audit.dropped import DROPPED, EDITED
-from seamount.corpora.text.takedown import account, rewriting, selection, staging
+from seamount.corpora.text.takedown import (
+    account,
+    removed_copies,
+    rewriting,
+    selection,
+    staging,
+)
 from seamount.corpora.text.takedown.rule import Rule, rule_from_dict
 
 log = logging.getLogger("seamount")
@@ -25,7 +32,9 @@ class ExcludeRef:
 
     `exclusion` is its entry in the manifest's history (None where nothing was left to exclude),
     `removed_ids` the lines that went by split, `same_text` ids that stay although
-    their text is that of a removed document.
+    their text is that of a removed document. `copies` are the documents that the build had removed
+    as copies of one that goes: {documents, bytes, ids (for a rule by ids)}; they are not in the
+    corpus but stand at the sources. None where the corpus does not say.
     """
 
     url: str
@@ -35,15 +44,36 @@ class ExcludeRef:
     same_text: tuple[str, ...] = ()
     dry_run: bool = False
     earlier: bool = False
+    copies: dict[str, Any] | None = None
 
 
 def exclude(url: str, rule: Rule, dry_run: bool = False, absent_ok: bool = False) -> ExcludeRef:
     """Take what `rule` chooses out of the corpus in `url`.
 
     What is gone already by an earlier exclusion is no mistake. Raises UserError where nothing in
-    the corpus fits the rule and nothing ever did (unless `absent_ok`), CorruptData where a touched
-    shard is not what the build wrote (nothing is changed then).
+    the corpus fits the rule and nothing ever did (unless `absent_ok`), and for the id of a document
+    that the build removed as a copy while another stands for it; CorruptData where a touched shard
+    is not what the build wrote (nothing is changed then).
     """
+    done = _exclude_alone(url, rule, dry_run, absent_ok)
+    ids = {name for names in done.removed_ids.values() for name in names}
+    return replace(done, copies=_copies_of(url, rule, ids))
+
+
+def _copies_of(url: str, rule: Rule, ids: set[str]) -> dict[str, Any] | None:
+    """What the build removed as copies of `ids`."""
+    if not removed_copies.are_known(url):
+        return None
+    count = size = 0
+    names = []
+    for row in removed_copies.rows(url, "kept_id", ids):
+        count, size = count + 1, size + row["bytes"]
+        if rule.ids:
+            names.append(row["id"])
+    return {"documents": count, "bytes": size, "ids": names if rule.ids else None}
+
+
+def _exclude_alone(url: str, rule: Rule, dry_run: bool, absent_ok: bool) -> ExcludeRef:
     with staging.alone(url):
         staging.refuse_unfinished_build(url)
         if not dry_run and staging.clear(url):
@@ -53,7 +83,7 @@ def exclude(url: str, rule: Rule, dry_run: bool = False, absent_ok: bool = False
             selection.check_components(content, rule)
         chosen = selection.select(url, content, rule)
         if not absent_ok:
-            selection.found_or_excluded(chosen, _excluded_ids(url) if rule.ids else set())
+            _check_ids(url, rule, chosen)
         if not chosen.rows.num_rows:
             return _nothing(url, content, rule, dry_run, absent_ok)
         if chosen.rows.num_rows == content["documents"]:
@@ -61,13 +91,44 @@ def exclude(url: str, rule: Rule, dry_run: bool = False, absent_ok: bool = False
         return (_predict if dry_run else _exclude)(url, content, rule, chosen)
 
 
+def _check_ids(url: str, rule: Rule, chosen: selection.Selection) -> None:
+    """Raise UserError for ids of a rule that stand nowhere; a copy whose survivor went is gone."""
+    gone = _excluded_ids(url) if rule.ids else set()
+    for row in removed_copies.rows(url, "id", set(chosen.absent) - gone):
+        if row["kept_id"] not in gone:
+            name, kept = one_line(row["id"], 80), one_line(row["kept_id"], 80)
+            raise UserError(
+                f"{name} is not in {url}: the build removed it as {row['kind']} copy of {kept}, "
+                f"which stands for it; exclude {kept} to take that out"
+            )
+        gone.add(row["id"])
+    selection.found_or_excluded(chosen, gone)
+
+
 def repeat(url: str, other: str, dry_run: bool = False) -> list[ExcludeRef]:
-    """Exclude from the corpus in `url` by every rule of the history of the corpus `other`."""
+    """Exclude from the corpus in `url` by every rule of the history of the corpus `other`.
+
+    A rule by ids takes more here than the ids: what was removed in `other` as a copy of one of
+    them, which in another build may be the one that is kept, and what in `url` was kept in place of
+    one of them. Else a near copy of an excluded document would come in by a rebuild.
+    """
     history = manifest.load_manifest(other).get("exclusions", [])
     if not history:
         raise UserError(f"nothing was ever excluded from {other}: there is nothing to repeat")
-    rules = [rule_from_dict(one["rule"]) for one in history]
+    rules = [_with_copies(url, other, one) for one in history]
     return [exclude(url, rule, dry_run, absent_ok=True) for rule in rules]
+
+
+def _with_copies(url: str, other: str, entry: dict[str, Any]) -> Rule:
+    """The rule of an entry of the history of `other`; ids with those of copies there and here."""
+    rule = rule_from_dict(entry["rule"])
+    if not rule.ids:
+        return rule
+    ids = set(rule.ids)
+    went = {name for names in removed_of(other, entry["number"]).values() for name in names}
+    ids |= {row["id"] for row in removed_copies.rows(other, "kept_id", ids | went)}
+    ids |= {row["kept_id"] for row in removed_copies.rows(url, "id", ids)}
+    return Rule(ids=tuple(ids))
 
 
 def _excluded_ids(url: str) -> set[str]:
@@ -190,14 +251,17 @@ def _shards(
 
 
 def _samples(url: str, rule: Rule, chosen: selection.Selection, staged: staging.Staging) -> int:
-    """Take the same documents out of what --keep-dropped stored; returns how many records."""
+    """Take the same documents out of what --keep-dropped stored, and their copies; how many."""
     digests = set(chosen.rows["digest"].to_pylist())
+    ids = set(chosen.rows["id"].to_pylist()) if rule.ids else set()
+    copies = {row["id"] for row in removed_copies.rows(url, "kept_id", ids)}
 
     def takes(record: dict[str, Any]) -> bool:
         meta = record.get("meta", record)
         text = record.get("text", record.get("diff", ""))
         component = meta.get("pile_set_name", meta.get("component", ""))
-        return rule.takes(component, meta.get("id", ""), text) or _digest(text) in digests
+        name = meta.get("id", "")
+        return name in copies or rule.takes(component, name, text) or _digest(text) in digests
 
     count = 0
     for folder in (DROPPED, EDITED):

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from seamount.core import storage
 from seamount.core.errors import UserError
 from seamount.corpora.text import document_index, located, manifest
+from seamount.corpora.text.takedown import removed_copies
 
 By = Literal["auto", "id", "prefix", "regex", "text", "words"]
 KINDS: tuple[By, ...] = ("auto", "id", "prefix", "regex", "text", "words")
@@ -39,8 +40,9 @@ def find(
 
     `id`, `prefix` and `regex` (searched) look at ids in documents.parquet and read shards only to
     show a text; `text` is a piece of the text as it stands, `words` are words that must all be in
-    it in any order and case; these read all shards. `auto`: the id, else the text. For files that
-    are no built corpus everything is read.
+    it in any order and case; these read all shards. `auto`: the id, else the text (which is not
+    looked for where the id is known as that of a removed copy). For files that are no built corpus
+    everything is read.
     """
     if not query:
         raise UserError("nothing to look for: give an id or a piece of text")
@@ -49,14 +51,26 @@ def find(
     yield from islice(_found(url, query, by, ignore_case), limit)
 
 
+def removed(
+    url: str, query: str, by: By = "auto", ignore_case: bool = False
+) -> Iterator[dict[str, Any]]:
+    """Rows of duplicates.parquet whose id fits: documents that the build removed as copies.
+
+    None for a search by text, and where the corpus has no such file.
+    """
+    if by not in ("text", "words"):
+        fits = _fits(query, "id" if by == "auto" else by, ignore_case)
+        yield from removed_copies.rows_where(url, fits)
+
+
 def _found(url: str, query: str, by: By, ignore_case: bool) -> Iterator[Found]:
     if by == "auto":
         first = None
         for first in _by_id(url, query, "id", ignore_case):
             yield first
-        by = "text"
-        if first is not None:
+        if first is not None or next(removed(url, query, by, ignore_case), None) is not None:
             return
+        by = "text"
     if by in ("text", "words"):
         yield from _by_text(url, _matcher(query, by, ignore_case))
     else:
