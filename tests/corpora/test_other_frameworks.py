@@ -24,6 +24,8 @@ from seamount.corpora.text.build import CorpusRequest, build_corpus
 from seamount.corpora.text.split import read_split
 
 TENSORFLOW = "tensorflow-cpu==2.21.0"
+# All that reading a corpus needs beside the framework: `ranges` must import nothing else.
+NEEDS = ("fsspec", "msgspec", "orjson", "pydantic", "yaml", "zstandard")
 TEXTS = [
     "plain",
     "line\nend",
@@ -110,6 +112,22 @@ for streaming in (False, True):
     assert streamed == wanted
 
 
+def test_reading_needs_few_libraries(root: Path) -> None:
+    """So that a framework's own environment, with its own pins, can read the shards."""
+    code = """
+import importlib.metadata, sys
+import seamount.corpora.text.ranges
+owners = importlib.metadata.packages_distributions()
+print(*{n.partition(".")[0] for n in sys.modules if n.partition(".")[0] in owners})
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True
+    )
+    of_their_own = {"seamount", "pydantic_core", "annotated_types", "typing_extensions"}
+    of_their_own |= {"typing_inspection", "_distutils_hack"}
+    assert set(done.stdout.split()) - of_their_own <= set(NEEDS)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_tensorflow(
@@ -118,7 +136,7 @@ def test_tensorflow(
     place = tmp_path / "tensorflow"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(place)], check=True)
     python = str(place / "bin" / "python")
-    needs = [TENSORFLOW, "fsspec", "msgspec", "orjson", "pydantic", "pyyaml", "zstandard"]
+    needs = [TENSORFLOW, *(name.replace("yaml", "pyyaml") for name in NEEDS)]
     pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", *needs]
     subprocess.run(pip, check=True)
     code = """

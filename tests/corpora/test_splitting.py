@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seamount.corpora.text import split
+from seamount.corpora.text.stages import held_out
 
 documents = st.lists(
     st.tuples(st.sampled_from("abc"), st.integers(1, 1_000), st.integers(0, 30)),
@@ -24,7 +25,7 @@ def cut(rows, val: float = 0.05, test: float = 0.05) -> list[str]:  # type: igno
     for code, size in zip(codes.tolist(), sizes, strict=True):
         budgets[code] += size
     shares = {"val": val, "test": test}
-    found = split.assign(codes, np.array(sizes), np.array(groups), budgets, shares)
+    found = held_out.assign(codes, np.array(sizes), np.array(groups), budgets, shares)
     return [split.SPLITS[code] for code in found]
 
 

@@ -17,7 +17,7 @@ import xxhash
 
 from seamount.core import storage
 from seamount.corpora.text import mixture, split
-from seamount.corpora.text.stages import deduplicate, index, stage
+from seamount.corpora.text.stages import deduplicate, held_out, index, stage
 
 MIXTURE_REASON = "mixture: beyond the component's share"
 _MIX_1, _MIX_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)  # MurmurHash3
@@ -156,7 +156,7 @@ def _splits(
     wanted: dict[str, float],
     rules: stage.Rules,
 ) -> np.ndarray:
-    return split.assign(
+    return held_out.assign(
         components=documents.component[survivors_S],
         sizes=documents.bytes[survivors_S],
         groups=documents.group[survivors_S],
