@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from seamount.core.errors import CorruptData, DiskFull, UserError
 from seamount.core.records import Document, Quarantined
-from seamount.corpora.text import jsonl_zst, zstd_stream
+from seamount.corpora.text import formats, jsonl_zst, zstd_stream
 
 # file -> (documents, quarantined lines, a word of the error); the given README says why.
 MESSY = {
@@ -232,6 +232,6 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
 
 def test_nothing_to_read_is_the_users_mistake(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="nothing stands at"):
-        jsonl_zst.list_inputs(str(tmp_path / "absent"))
-    with pytest.raises(UserError, match=r"no \*.jsonl.zst file"):
-        jsonl_zst.list_inputs(str(tmp_path))
+        formats.list_inputs(str(tmp_path / "absent"))
+    with pytest.raises(UserError, match=r"no \*.jsonl.zst, .* file below"):
+        formats.list_inputs(str(tmp_path))

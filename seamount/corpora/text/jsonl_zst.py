@@ -19,18 +19,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 from seamount.core import storage
-from seamount.core.errors import UserError
 from seamount.core.records import Document, Quarantined
-from seamount.corpora.text import zstd_stream
-from seamount.corpora.text.formats import _records
+from seamount.corpora.text import formats, zstd_stream
+from seamount.corpora.text.formats import stem
 from seamount.corpora.text.formats._records import is_component_name
 
 __all__ = [
-    "SUFFIX", "Written", "encode_line", "is_component_name", "list_inputs", "read_documents", "stem",
-    "write_documents", "write_lines",
+    "SUFFIX", "Written", "encode_line", "is_component_name", "read_documents", "write_documents",
+    "write_lines",
 ]  # fmt: skip
 
 SUFFIX = ".jsonl.zst"
@@ -45,47 +43,13 @@ class Written:
     sha256: str
 
 
-def list_inputs(url: str) -> list[str]:
-    """The jsonl.zst files at `url` (a file, or a folder searched through), sorted."""
-    found = storage.list_files(url, (SUFFIX,))
-    if found == [url] and not url.endswith(SUFFIX):
-        _refuse_another_format(url)
-    if not found:
-        raise UserError(f"no *{SUFFIX} file below {url!r}: give a file or a folder that holds some")
-    for one in found:
-        _refuse_undecodable(one)
-    return found
-
-
-def _refuse_another_format(url: str) -> None:
-    """A file that neither its name nor its first bytes make jsonl.zst was given by mistake."""
-    with storage.open_read(url) as stream:
-        if not zstd_stream.begins_frame(stream.read(4)):
-            raise UserError(
-                f"{url!r} is no zstd file, nor called one: give *{SUFFIX} files, or a folder that "
-                "holds some"
-            )
-
-
-def _refuse_undecodable(url: str) -> None:
-    """A file name that is no UTF-8 can stand neither in a manifest nor in a document's id."""
-    if any("\ud800" <= character <= "\udfff" for character in url):
-        shown = url.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-        raise UserError(f"the file name {shown} is not valid UTF-8: rename the file")
-
-
-def stem(url: str) -> str:
-    """File name without folder and `.jsonl.zst`."""
-    return PurePosixPath(url).name.removesuffix(SUFFIX)
-
-
 def read_documents(
     url: str,
     name: str | None = None,
     on_bytes: Callable[[bytes], None] | None = None,
     start_line: int = 1,
 ) -> Iterator[Document | Quarantined]:
-    """Yield every record of one file in order, as a document or as a quarantined line.
+    """Yield every record of one zst file in order, as a document or as a quarantined line.
 
     A record without `meta.id` gets the id `name:line` (`name` is the file's stem by default).
     `on_bytes` is given the compressed bytes as they are read, for a digest of the file.
@@ -93,9 +57,7 @@ def read_documents(
     Raises CorruptData naming the file after the good records before the damage.
     """
     name = stem(url) if name is None else name
-    with storage.open_read(url) as stream:
-        blocks = zstd_stream.line_blocks(stream, url, on_bytes)
-        yield from _records.documents(blocks, url, name, start_line)
+    yield from formats.jsonl_zst.read(url, name, on_bytes, start_line)
 
 
 def write_documents(

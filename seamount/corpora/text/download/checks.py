@@ -6,7 +6,7 @@ from pathlib import Path
 
 from seamount.core import storage
 from seamount.core.errors import CorruptData
-from seamount.corpora.text import magic
+from seamount.corpora.text import magic, zstd_stream
 from seamount.corpora.text.download.request import Checked, RemoteFile
 
 _ZSTD = ".zst"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,15 +56,16 @@ def count(url: str) -> int:
 
 def head(url: str, name: str, limit_bytes: int) -> tuple[list[Document], int]:
     """The first documents, and their rows' share of the file's bytes."""
-    documents, text, row = [], 0, 0
+    documents, text, rows = [], 0, 0
     try:
-        for row, record in enumerate(read(url, name), 1):
+        for record in read(url, name):
+            rows += 1
             if isinstance(record, Document):
                 documents.append(record)
                 text += len(record.text.encode())
             if text >= limit_bytes:
                 break
-        return documents, storage.size_bytes(url) * row // max(1, count(url))
+        return documents, storage.size_bytes(url) * rows // max(1, count(url))
     except CorruptData:
         return documents, storage.size_bytes(url) if documents else 0
 
@@ -180,10 +181,8 @@ class _Rest:
             return _plain({name: column[offset].as_py() for name, column in self._columns})
         value = self._columns[0][1][offset].as_py()
         if isinstance(value, str):
-            try:
+            with suppress(ValueError, RecursionError):  # what is no JSON is kept as it stands
                 value = json.loads(value)
-            except (ValueError, RecursionError):
-                pass  # a string that is no JSON is kept as it stands
         return _plain(_records.without_surrogates(value))
 
 
