@@ -19,6 +19,10 @@ from seamount.corpora.text.readers import _files, _main_text, _streams
 is_warc = _files.with_suffix(".warc")
 _PIECE_BYTES = 1 << 18
 _PAGES = ("text/html", "application/xhtml+xml")
+_KINDS = (
+    *("response", "resource", "request", "metadata", "revisit"),
+    *("warcinfo", "conversion", "continuation"),
+)
 _OK = 200
 _CHUNK = re.compile(rb"[0-9a-fA-F]{1,8}[;\r\n]")
 _ANY_ZLIB_WBITS = 47  # gzip or zlib, by its first bytes
@@ -58,7 +62,8 @@ def _records(stream: IO[bytes], location: str) -> Iterator[tuple[Any, bytes | No
     """(record, its block) one by one; the block is None where it is larger than a page may be."""
     from fastwarc.warc import ArchiveIterator
 
-    archive = ArchiveIterator(stream, parse_http=False, stream_detect=False)
+    told_stream: Any = _Told(stream)
+    archive = ArchiveIterator(told_stream, parse_http=False, stream_detect=False)
     number = 0
     while True:
         number += 1
@@ -80,6 +85,23 @@ def _records(stream: IO[bytes], location: str) -> Iterator[tuple[Any, bytes | No
         yield record, block
 
 
+class _Told:
+    """A stream that tells its place, as FastWARC asks, and cannot be sought in."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream, self._place = stream, 0
+
+    def read(self, size: int) -> bytes:
+        """The next bytes; those before a damage are given before it is told."""
+        data: bytes = self._stream.read1(size)
+        self._place += len(data)
+        return data
+
+    def tell(self) -> int:
+        """The number of bytes given."""
+        return self._place
+
+
 def _block(record: Any) -> tuple[int, bytes | None]:
     """The number of bytes that are there, and the bytes if they are few enough."""
     parts: list[bytes] = []
@@ -95,7 +117,7 @@ def _page(
     record: Any, block: bytes | None, number: int, source: str
 ) -> Page | Skipped | Quarantined:
     size = record.content_length
-    kind = record.record_type.name or "unknown"
+    kind = _kind(record)
     if kind not in ("response", "resource"):
         return Skipped(source, f"a {kind} record", size)
     if block is None:
@@ -123,6 +145,11 @@ def _page(
     )
 
 
+def _kind(record: Any) -> str:
+    kind = (record.headers.get("WARC-Type") or "").strip().lower()
+    return kind if kind in _KINDS else "strange"
+
+
 @dataclass(frozen=True)
 class _Answer:
     status: int
@@ -135,30 +162,28 @@ class _Answer:
     def of(cls, record: Any, block: bytes) -> _Answer:
         """What an HTTP answer says; a `resource` record is a body alone."""
         declared = record.headers.get("Content-Type") or ""
-        if record.record_type.name == "resource" or not declared.startswith("application/http"):
+        if _kind(record) == "resource" or not declared.startswith("application/http"):
             return cls(_OK, *_media(declared), "", block)
-        http = _http(block, "transfer")
         try:
-            body = http.reader.read()
+            headers, body = _http(block, "transfer")
         except OSError:
-            http = _http(block, "none")
-            body = http.reader.read()
+            headers, body = _http(block, "none")
             if _CHUNK.match(body):
                 raise
             # said to come in chunks, but the crawler has put them together
-        headers = http.http_headers
         status, coding = headers.status_code or 0, headers.get("Content-Encoding") or ""
         return cls(status, *_media(headers.get("Content-Type") or ""), coding, body)
 
 
-def _http(block: bytes, decode: str) -> Any:
+def _http(block: bytes, decode: Any) -> tuple[Any, bytes]:
+    """Headers and body of an HTTP answer; OSError where it is none."""
     from fastwarc.warc import WarcRecord
 
     record = WarcRecord()
     record.set_bytes_content(block)
     record.is_http = True
     record.parse_http(auto_decode=decode)
-    return record
+    return record.http_headers, record.reader.read()
 
 
 def _media(declared: str) -> tuple[str, str | None]:
