@@ -108,6 +108,23 @@ def test_a_cut_gzip_gives_every_line_before_the_cut(tmp_path: Path) -> None:
         assert error is not None and len(documents) == before
 
 
+def test_a_damaged_gzip_gives_every_line_before_the_damage(tmp_path: Path) -> None:
+    """Stored blocks (RFC 1951, 3.2.4): one whose length and its complement disagree is damaged."""
+    lines = [line(f"{n:06d} " + "x" * 90) for n in range(900)]
+    data = b"".join(lines)
+    packed = bytearray(gzip.compress(data, 0, mtime=0))
+    place, start = 10, 0  # of a block's header behind the file's, and of its content
+    while start < len(data) // 2:
+        length = int.from_bytes(packed[place + 1 : place + 3], "little")
+        place, start = place + 5 + length, start + length
+    packed[place + 3] ^= 1
+    path = tmp_path / "x.jsonl.gz"
+    path.write_bytes(packed)
+    documents, _, error = read(path)
+    assert error is not None and "damaged" in error
+    assert len(documents) == data[:start].count(b"\n") > 400
+
+
 def test_damage_in_the_middle(tmp_path: Path) -> None:
     whole = b"".join(line(f"{n} " + "word " * 50) for n in range(300))
     for suffix in (".jsonl.zst", ".jsonl.gz"):
