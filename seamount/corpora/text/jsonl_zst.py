@@ -94,7 +94,7 @@ def read_documents(
     """
     name = stem(url) if name is None else name
     with storage.open_read(url) as stream:
-        blocks = zstd_stream.line_blocks(stream, url, on_bytes)
+        blocks = zstd_stream.line_views(stream, url, on_bytes)
         yield from _records.documents(blocks, url, name, start_line)
 
 
