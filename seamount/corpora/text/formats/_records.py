@@ -18,7 +18,6 @@ UNKNOWN = "unknown"
 _MAX_COMPONENT_LENGTH = 200
 _BLANK = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
-_LINE_END = 10
 
 
 def documents(
@@ -27,14 +26,19 @@ def documents(
     """Every record of blocks that end at line ends, in order, as a document or a quarantined line.
 
     A record without `meta.id` gets the id `name:line`. Lines before `start_line` are passed over
-    unparsed. A block is done with before the next is asked for.
+    unparsed. A block may be a view from the start of a buffer that is used again: it is done with
+    before the next is asked for.
     """
     decode, cannot = _decoder()
     line = 0
     for block in blocks:
         view = memoryview(block)
         start = len(_BOM) if line == 0 and view[: len(_BOM)] == _BOM else 0
-        for end in _line_ends(view):
+        find, size = view.obj.find, len(view)  # type: ignore[attr-defined]  # bytes, bytearray
+        while start < size:
+            end = find(b"\n", start, size)
+            if end < 0:  # the last line, without a line end
+                end = size
             line += 1
             if line >= start_line:
                 try:
@@ -44,14 +48,6 @@ def documents(
                 else:
                     yield document(record.text, record.meta, line, url, name)
             start = end + 1
-
-
-def _line_ends(block: memoryview) -> list[int]:
-    """Where each line ends; the last one perhaps without a line end."""
-    import numpy as np
-
-    ends: list[int] = np.flatnonzero(np.frombuffer(block, np.uint8) == _LINE_END).tolist()
-    return ends if block[-1] == _LINE_END else [*ends, len(block)]
 
 
 def _closer_look(raw: bytes, line: int, url: str, name: str) -> Iterator[Document | Quarantined]:
