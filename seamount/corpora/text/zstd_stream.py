@@ -103,13 +103,6 @@ def decompressed(
     yield from pieces_of(Reader(stream, url, on_bytes))
 
 
-def line_blocks(
-    stream: IO[bytes], url: str, on_bytes: Callable[[bytes], None] | None = None
-) -> Iterator[bytes]:
-    """Yield the content of a zstd stream in blocks that end at a line end; see `blocks_of`."""
-    yield from blocks_of(Reader(stream, url, on_bytes), url)
-
-
 def pieces_of(reader: Readable) -> Iterator[bytes]:
     """Yield all that a reader gives, piece by piece."""
     buffer = bytearray(_PIECE_BYTES)
@@ -118,11 +111,27 @@ def pieces_of(reader: Readable) -> Iterator[bytes]:
         yield bytes(view[:given])
 
 
-def blocks_of(reader: Readable, url: str) -> Iterator[bytes]:
+def line_blocks(
+    stream: IO[bytes], url: str, on_bytes: Callable[[bytes], None] | None = None
+) -> Iterator[bytes]:
+    """Yield the content in blocks that end at a line end; see `line_views` for damage."""
+    for view in line_views(stream, url, on_bytes):
+        yield bytes(view)
+
+
+def line_views(
+    stream: IO[bytes], url: str, on_bytes: Callable[[bytes], None] | None = None
+) -> Iterator[memoryview]:
+    """Yield the content of a zstd stream in blocks that end at a line end; see `views_of`."""
+    yield from views_of(Reader(stream, url, on_bytes), url)
+
+
+def views_of(reader: Readable, url: str) -> Iterator[memoryview]:
     """Yield what a reader gives in blocks that end at a line end (the last one perhaps not).
 
-    Before CorruptData all whole lines that could be decompressed come first, but never half a one.
-    A line beyond the limit of 1 GiB is CorruptData too, since memory is bounded.
+    All stand in one buffer, which saves a copy: each is good until the next is asked for. Before
+    CorruptData all whole lines that could be decompressed come first, but never half a one. A line
+    beyond the limit of 1 GiB is CorruptData too, since memory is bounded.
     """
     buffer, held = bytearray(_PIECE_BYTES), 0
     try:
@@ -130,7 +139,7 @@ def blocks_of(reader: Readable, url: str) -> Iterator[bytes]:
             cut = buffer.rfind(b"\n", held, held + given) + 1
             held += given
             if cut:
-                yield bytes(memoryview(buffer)[:cut])
+                yield memoryview(buffer)[:cut]
                 held -= cut
                 buffer[:held] = buffer[cut : cut + held]
                 if held < _PIECE_BYTES < len(buffer):  # one that grew for a long line
@@ -138,14 +147,14 @@ def blocks_of(reader: Readable, url: str) -> Iterator[bytes]:
             elif held == len(buffer):
                 if held >= MAX_LINE_BYTES:
                     raise CorruptData(f"{url}: a line is longer than {MAX_LINE_BYTES} bytes")
-                buffer += bytes(len(buffer))
+                buffer = buffer + bytes(held)  # in place it could not grow while a view is left
     except CorruptData:
         whole = buffer.rfind(b"\n", 0, held) + 1
         if whole:
-            yield bytes(memoryview(buffer)[:whole])
+            yield memoryview(buffer)[:whole]
         raise
     if held:
-        yield bytes(memoryview(buffer)[:held])
+        yield memoryview(buffer)[:held]
 
 
 def decompress_frame(data: bytes, url: str) -> bytes:

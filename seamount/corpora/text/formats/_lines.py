@@ -38,7 +38,7 @@ def read(
 ) -> Iterator[Document | Quarantined]:
     """Every record of a file from `start_line` on."""
     with storage.open_read(url) as stream:
-        blocks = zstd_stream.blocks_of(reader(stream, url, on_bytes), url)
+        blocks = zstd_stream.views_of(reader(stream, url, on_bytes), url)
         yield from _records.documents(blocks, url, name, start_line)
 
 
@@ -59,7 +59,7 @@ def head(reader: Open, url: str, name: str, limit_bytes: int) -> tuple[list[Docu
     """
     with storage.open_read(url) as stream:
         given = _Given(reader(stream, url, None))
-        blocks = _Blocks(zstd_stream.blocks_of(given, url), limit_bytes)
+        blocks = _Blocks(zstd_stream.views_of(given, url), limit_bytes)
         documents = []
         try:
             for record in _records.documents(blocks, url, name):
@@ -86,10 +86,10 @@ class _Given:
 class _Blocks:
     """The first blocks, up to a limit, with a count of their bytes."""
 
-    def __init__(self, blocks: Iterator[bytes], limit_bytes: int) -> None:
+    def __init__(self, blocks: Iterator[memoryview], limit_bytes: int) -> None:
         self._blocks, self._limit, self.size_bytes = blocks, limit_bytes, 0
 
-    def __iter__(self) -> Iterator[bytes]:
+    def __iter__(self) -> Iterator[memoryview]:
         for block in self._blocks:
             self.size_bytes += len(block)
             yield block

@@ -21,68 +21,55 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def documents(
-    blocks: Iterable[bytes], url: str, name: str, start_line: int = 1
+    blocks: Iterable[bytes | memoryview], url: str, name: str, start_line: int = 1
 ) -> Iterator[Document | Quarantined]:
     """Every record of blocks that end at line ends, in order, as a document or a quarantined line.
 
     A record without `meta.id` gets the id `name:line`. Lines before `start_line` are passed over
-    unparsed.
+    unparsed. A block may be a view from the start of a buffer that is used again: it is done with
+    before the next is asked for.
     """
-    line = 1
+    decode, cannot = _decoder()
+    line = 0
     for block in blocks:
-        if line == 1 and block.startswith(_BOM):
-            block = block[len(_BOM) :]
-        lines = block.count(b"\n")
-        if line + lines >= start_line:
-            passed = max(0, start_line - line)
-            kept = _without_first(block, passed)
-            yield from _records(kept, lines - passed, line + passed, url, name)
-        line += lines
+        view = memoryview(block)
+        start = len(_BOM) if line == 0 and view[: len(_BOM)] == _BOM else 0
+        find, size = view.obj.find, len(view)  # type: ignore[attr-defined]  # bytes, bytearray
+        while start < size:
+            end = find(b"\n", start, size)
+            if end < 0:  # the last line, without a line end
+                end = size
+            line += 1
+            if line >= start_line:
+                try:
+                    record = decode(view[start:end])
+                except cannot:
+                    yield from _closer_look(bytes(view[start:end]), line, url, name)
+                else:
+                    yield document(record.text, record.meta, line, url, name)
+            start = end + 1
 
 
-def _without_first(block: bytes, lines: int) -> bytes:
-    """`block` without its first `lines` lines."""
-    cut = 0
-    for _ in range(lines):
-        cut = block.index(b"\n", cut) + 1
-    return block[cut:] if cut else block
-
-
-def _records(
-    block: bytes, line_ends: int, line: int, url: str, name: str
-) -> Iterator[Document | Quarantined]:
-    records = _decode_fast(block)
-    if records is not None and len(records) == line_ends + (not block.endswith(b"\n")):
-        for offset, record in enumerate(records):
-            yield document(record.text, record.meta, line + offset, url, name)
+def _closer_look(raw: bytes, line: int, url: str, name: str) -> Iterator[Document | Quarantined]:
+    """What becomes of a line that the fast decoder refuses; nothing of a blank one."""
+    if not raw.strip(_BLANK):
         return
-    for offset, raw in enumerate(block.split(b"\n")):
-        if not raw.strip(_BLANK):
-            continue
-        try:
-            text, meta = _decode_carefully(raw)
-        except _BadRecord as bad:
-            yield Quarantined(url, line + offset, str(bad), len(raw) + 1)
-        else:
-            yield document(text, meta, line + offset, url, name)
+    try:
+        text, meta = _decode_carefully(raw)
+    except _BadRecord as bad:
+        yield Quarantined(url, line, str(bad), len(raw) + 1)
+    else:
+        yield document(text, meta, line, url, name)
 
 
 @cache
-def _decoder() -> Any:
+def _decoder() -> tuple[Any, tuple[type[Exception], ...]]:
+    """A function that decodes a sound line, and what it raises at one that needs a closer look."""
     import msgspec
 
     record = msgspec.defstruct("Record", [("text", str), ("meta", Any, None)], gc=False)
-    return msgspec.json.Decoder(record)
-
-
-def _decode_fast(block: bytes) -> list[Any] | None:
-    """All records of a block at once, or None where one of them needs a closer look."""
-    import msgspec
-
-    try:
-        return _decoder().decode_lines(block)
-    except (msgspec.MsgspecError, RecursionError, UnicodeError):
-        return None
+    cannot = (msgspec.MsgspecError, RecursionError, UnicodeError)
+    return msgspec.json.Decoder(record).decode, cannot
 
 
 class _BadRecord(ValueError):
@@ -137,9 +124,9 @@ def document(text: str, meta: Any, line: int, url: str, name: str) -> Document:
     rest = dict(meta) if isinstance(meta, dict) else {} if meta is None else {"value": meta}
     component, own_id = rest.pop("pile_set_name", None), rest.pop("id", None)
     return Document(
-        text=text,
-        component=_component(component) if isinstance(component, str) else UNKNOWN,
-        id=own_id if isinstance(own_id, str) and own_id else f"{name}:{line}",
-        source=f"{url}:{line}",
-        meta=rest,
+        text,
+        _component(component) if isinstance(component, str) else UNKNOWN,
+        own_id if isinstance(own_id, str) and own_id else f"{name}:{line}",
+        f"{url}:{line}",
+        rest,
     )
