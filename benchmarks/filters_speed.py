@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from seamount.corpora.text import jsonl_zst
+from seamount.corpora.text import formats
 from seamount.corpora.text.edits import load_edits
 from seamount.corpora.text.filters import load_rules
 from seamount.corpora.text.normalise import normalise
@@ -56,8 +56,8 @@ print(json.dumps({
 
 def load(data: Path, limit: int) -> list[str]:
     texts, size = [], 0
-    for url in jsonl_zst.list_inputs(str(data)):
-        for document in jsonl_zst.read_documents(url):
+    for url in formats.list_inputs(str(data)):
+        for document in formats.read(url):
             if getattr(document, "component", "") in PROSE and document.text.strip():
                 texts.append(normalise(document.text))
                 size += len(texts[-1].encode())

@@ -43,7 +43,10 @@ app.command(cls=JsonCommand)(tokenize)
 
 SourceOption = Annotated[
     list[str],
-    typer.Option("--source", help="URL of *.jsonl.zst (file or folder), or `local`; repeatable."),
+    typer.Option(
+        "--source",
+        help="URL of *.jsonl.zst, .jsonl.gz, .jsonl, .parquet, or `local`; repeatable.",
+    ),
 ]
 
 
@@ -159,12 +162,15 @@ def _print_ledger(total: dict[str, Any], url: str) -> None:
 
 @app.command(cls=JsonCommand)
 def check(
-    urls: Annotated[list[str], typer.Argument(help="Files or folders of *.jsonl.zst.")],
+    urls: Annotated[
+        list[str],
+        typer.Argument(help="Files or folders (*.jsonl.zst, .jsonl.gz, .jsonl, .parquet)."),
+    ],
     json_file: JsonOption = None,
 ) -> None:
     """Read every record; exit 1 if a file is broken (quarantined lines alone are not a failure).
 
-    Exit 2 where nothing stands there, or something that does not even claim to be jsonl.zst.
+    Exit 2 where nothing stands there, or something that does not even claim to be of such a form.
 
     Example: seamount corpus check corpus/train corpus/val.jsonl.zst --json report.json
     """

@@ -15,7 +15,7 @@ _PASSAGE = 110
 
 
 def audit(
-    url: Annotated[str, typer.Argument(help="A built corpus, or files of *.jsonl.zst.")],
+    url: Annotated[str, typer.Argument(help="A built corpus, or files of any form.")],
     dropped: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="Show N documents that each rule dropped or edited."),

@@ -15,7 +15,7 @@ _VERDICT = {True: "met", False: "MISSED", None: "too few pairs to tell"}
 
 def dedupe_report(
     url: Annotated[
-        str | None, typer.Argument(metavar="URL", help="A built corpus, or files of *.jsonl.zst.")
+        str | None, typer.Argument(metavar="URL", help="A built corpus, or files of any form.")
     ] = None,
     documents: Annotated[int, typer.Option(min=1, help="Documents drawn at random.")] = 2_000,
     seed: Annotated[int, typer.Option(help="Seed of the sample and of the edits.")] = 0,

@@ -18,7 +18,7 @@ _NAME, _EXCERPT = 80, 160
 
 def find(
     query: Annotated[str, typer.Argument(metavar="ID|TEXT", help="What to look for.")],
-    url: Annotated[str, typer.Argument(help="A built corpus, or files of *.jsonl.zst.")],
+    url: Annotated[str, typer.Argument(help="A built corpus, or files of any form.")],
     by: Annotated[
         str,
         typer.Option(

@@ -30,7 +30,7 @@ def bpb(
         str,
         typer.Argument(help="A model folder, checkpoint or .onnx file; or zstd, xz, unigram."),
     ],
-    data: Annotated[str, typer.Option(help="Corpus folder, or jsonl.zst file or folder (URL).")],
+    data: Annotated[str, typer.Option(help="Corpus folder, or files of any form (URL).")],
     split: Annotated[str, typer.Option(help="Split of a corpus folder.")] = "test",
     protocol: Annotated[
         str | None, typer.Option(help="paper (disjoint windows; the default) or sliding.")

@@ -28,7 +28,9 @@ def run(
     ] = DEFAULT_RECIPE,
     corpus: Annotated[
         str | None,
-        typer.Option(help="local, URL of Pile-format jsonl.zst, or folder of a finished corpus."),
+        typer.Option(
+            help="local, URL of *.jsonl.zst, .jsonl.gz, .parquet, ..., or a finished corpus."
+        ),
     ] = None,
     out: Annotated[
         str | None, typer.Option(help="Folder for all results (default runs/demo).")

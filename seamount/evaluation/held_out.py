@@ -27,7 +27,7 @@ class HeldOut:
 
 
 def held_out(url: str, split: str = "test") -> HeldOut:
-    """The `split` of a corpus folder, or every document of jsonl.zst files at `url`.
+    """The `split` of a corpus folder, or every document of files (*.jsonl.zst, ...) at `url`.
 
     A corpus is weighted by its catalog where that set the mixture.
     """
@@ -54,10 +54,10 @@ def _catalog(url: str) -> Mapping[str, Any]:
 
 
 def _read_files(url: str) -> Iterator[Document]:
-    from seamount.corpora.text.jsonl_zst import list_inputs, read_documents
+    from seamount.corpora.text import formats
 
-    for file in list_inputs(url):
-        for record in read_documents(file):
+    for file in formats.list_inputs(url):
+        for record in formats.read(file):
             if isinstance(record, Quarantined):
                 raise UserError(
                     f"{file} line {record.line} cannot be read ({record.reason}): a score must "

@@ -332,7 +332,7 @@ def test_mistakes_are_one_clear_sentence(source: Path, corpus: Path, tmp_path: P
         build(tmp_path / "in", out, catalog=named)
     with pytest.raises(UserError, match="nothing stands at '/absent'"):
         build("/absent", out)
-    with pytest.raises(UserError, match=r"no \*.jsonl.zst file"):
+    with pytest.raises(UserError, match=r"no \*.jsonl.zst, .* file below"):
         build(Path(__file__).parent, tmp_path / "d")
     with pytest.raises(UserError, match="matches 'pyle'"):
         build(source, out, catalog="pyle")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import json
+import random
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from seamount.core.errors import CorruptData, DiskFull, UserError
 from seamount.core.records import Document, Quarantined
-from seamount.corpora.text import jsonl_zst, zstd_stream
+from seamount.corpora.text import formats, jsonl_zst, zstd_stream
 
 # file -> (documents, quarantined lines, a word of the error); the given README says why.
 MESSY = {
@@ -140,6 +141,36 @@ def test_record_damage_is_told_apart(tmp_path: Path) -> None:
         assert quarantined[0].size_bytes == len(raw) + 1
 
 
+@pytest.mark.parametrize(
+    ("odd", "bad"),
+    [
+        (b'{"text": "a"} {"text": "b"}\n\n', [2]),
+        (b'{"text":\n"c"} {"text": "d"}\n', [2, 3]),
+    ],
+)
+def test_each_line_is_judged_by_itself(odd: bytes, bad: list[int], tmp_path: Path) -> None:
+    """As many records as lines, but not one in each."""
+    documents, quarantined, error = read(store(tmp_path, frame(line("x") + odd + line("y"))))
+    assert [(d.text, d.id) for d in documents] == [("x", "x:1"), ("y", "x:4")]
+    assert [q.line for q in quarantined] == bad and error is None
+
+
+def test_a_start_line_is_counted_over_blocks(tmp_path: Path) -> None:
+    content = b"".join(line(f"{i} " + "word " * 5_000) for i in range(40))  # 1 MB, several blocks
+    path = store(tmp_path, frame(content))
+    for start in (1, 2, 11, 12, 40, 41):
+        read_from = jsonl_zst.read_documents(str(path), start_line=start)
+        assert [d.text.split()[0] for d in read_from] == [str(i) for i in range(start - 1, 40)]
+
+
+def test_damage_in_a_line_longer_than_the_buffer(tmp_path: Path) -> None:
+    long = b'{"text": "' + random.Random(1).randbytes(300_000).hex().encode()
+    for tail in (b"junk that is no frame", frame(b"x" * 500)[:9]):
+        documents, _, error = read(store(tmp_path, frame(line("a") + long) + tail))
+        assert [d.text for d in documents] == ["a"]
+        assert error is not None and "the zstd frame that starts at byte" in error
+
+
 def test_tolerated_forms(tmp_path: Path) -> None:
     content = (
         b"\xef\xbb\xbf" + line("bom") + b"\r\n  \n" + line("crlf").replace(b"\n", b"\r\n")
@@ -232,6 +263,6 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
 
 def test_nothing_to_read_is_the_users_mistake(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="nothing stands at"):
-        jsonl_zst.list_inputs(str(tmp_path / "absent"))
-    with pytest.raises(UserError, match=r"no \*.jsonl.zst file"):
-        jsonl_zst.list_inputs(str(tmp_path))
+        formats.list_inputs(str(tmp_path / "absent"))
+    with pytest.raises(UserError, match=r"no \*.jsonl.zst, .* file below"):
+        formats.list_inputs(str(tmp_path))

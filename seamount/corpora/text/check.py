@@ -7,7 +7,7 @@ from typing import Any
 
 from seamount.core.errors import CorruptData
 from seamount.core.records import Quarantined
-from seamount.corpora.text import jsonl_zst
+from seamount.corpora.text import formats
 
 
 def check(urls: Sequence[str], report: Callable[[str], None] | None = None) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def check(urls: Sequence[str], report: Callable[[str], None] | None = None) -> d
 
 def _files(urls: Sequence[str]) -> Iterator[str]:
     for url in urls:
-        yield from jsonl_zst.list_inputs(url)
+        yield from formats.list_inputs(url)
 
 
 def check_file(url: str) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def check_file(url: str) -> dict[str, Any]:
     quarantined = []
     error = None
     try:
-        for record in jsonl_zst.read_documents(url):
+        for record in formats.read(url):
             if isinstance(record, Quarantined):
                 quarantined.append({"line": record.line, "reason": record.reason})
             else:

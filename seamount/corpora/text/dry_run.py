@@ -8,7 +8,6 @@ frequent in the whole than in a sample, so the share kept is an upper bound.
 
 from __future__ import annotations
 
-import io
 import resource
 import tempfile
 import time
@@ -21,16 +20,13 @@ from typing import Any
 from seamount.core import storage
 from seamount.core.errors import CorruptData, UserError
 from seamount.core.records import Document
-from seamount.corpora.text import build, inputs, jsonl_zst, ledger, zstd_stream
+from seamount.corpora.text import build, formats, inputs, jsonl_zst, ledger
 from seamount.corpora.text.catalog import load_catalog
 from seamount.corpora.text.stages import clean, deduplicate, mix, shards, stage
-from seamount.corpora.text.zstd_frames import FrameWalk
 
 SAMPLE_BYTES = 16_000_000
 WORKERS = (1, 16, 64)
 _FILES = 32
-_LEAST_BYTES = 1 << 16
-_USUAL_RATIO = 3  # of text to what zstd makes of it
 _GIB = 1 << 30
 # Each worker holds a batch of lines to scatter, and the text and packed lines of a shard.
 _SCATTER_BYTES = 64 << 20
@@ -126,8 +122,8 @@ def _write_sample(found: Sequence[inputs.Input], folder: Path, limit: int) -> in
     chosen = [found[number * len(found) // count] for number in range(count)]
     stored = 0
     for number, one in enumerate(chosen):
-        take = _head_of_file if one.reader == inputs.JSONL_ZST else _head_of_items
-        documents, size_bytes = take(one, folder / "head", limit // count)
+        take = _head_of_file if one.reader in formats.FORMS else _head_of_items
+        documents, size_bytes = take(one, limit // count)
         jsonl_zst.write_documents(str(folder / f"{number:02d}.jsonl.zst"), documents)
         stored += size_bytes
     if stored == 0:
@@ -135,39 +131,12 @@ def _write_sample(found: Sequence[inputs.Input], folder: Path, limit: int) -> in
     return stored
 
 
-def _head_of_file(one: inputs.Input, scratch: Path, limit: int) -> tuple[list[Document], int]:
-    """The documents in the first bytes of a zst file, and how many bytes those are."""
-    size_bytes = max(_LEAST_BYTES, limit // _USUAL_RATIO)
-    while True:
-        size_bytes = min(size_bytes, one.size_bytes)
-        with storage.open_read(one.location) as stream:
-            head = stream.read(size_bytes)
-        storage.write_bytes(str(scratch), head)
-        documents = list(_readable(jsonl_zst.read_documents(str(scratch), one.name)))
-        if documents or size_bytes == one.size_bytes:
-            return documents, _behind_whole_lines(head)
-        size_bytes *= 8  # not even one line in it
+def _head_of_file(one: inputs.Input, limit: int) -> tuple[list[Document], int]:
+    head: tuple[list[Document], int] = formats.FORMS[one.reader].head(one.location, one.name, limit)
+    return head
 
 
-def _behind_whole_lines(head: bytes) -> int:
-    """How many of these first bytes of a zst file stand behind its whole lines."""
-    walk = FrameWalk("head")
-    taken = content = whole = 0
-    try:
-        while taken < len(head):
-            taken += walk.take(head[taken:])
-        for piece in zstd_stream.decompressed(io.BytesIO(head), "head"):
-            cut = piece.rfind(b"\n") + 1
-            whole = content + cut if cut else whole
-            content += len(piece)
-    except CorruptData:
-        pass  # it ends in the middle of something
-    if walk.settled == len(head) and not walk.inside:
-        return len(head)
-    return round(walk.settled * whole / max(1, content))
-
-
-def _head_of_items(one: inputs.Input, _: Path, limit: int) -> tuple[list[Document], int]:
+def _head_of_items(one: inputs.Input, limit: int) -> tuple[list[Document], int]:
     """The documents of the first items, and the bytes of those; of a long item a part."""
     documents: list[Document] = []
     size_bytes = text = 0

@@ -13,10 +13,9 @@ from typing import Any
 from seamount.core import registry, settings, storage
 from seamount.core.errors import CorruptData, UserError
 from seamount.core.records import Document, Quarantined, Skipped
-from seamount.corpora.text import jsonl_zst
+from seamount.corpora.text import formats
 from seamount.corpora.text.catalog import READERS, Catalog, filter_name, load_catalog
 
-JSONL_ZST = "jsonl_zst"
 # Items named beyond a component's aim, so that filters and deduplication leave enough.
 _SLACK = 1.4
 _LOCAL_INPUT_BYTES = 2_000_000
@@ -36,10 +35,10 @@ class Item:
 
 @dataclass(frozen=True)
 class Input:
-    """One row of the ledger: a jsonl.zst file, or a run of items of one component's reader.
+    """One row of the ledger: a file of one form, or a run of items of one component's reader.
 
-    `fingerprint` is cheap to take (names, sizes, modification times or entity tags); `parameters`
-    are those of the reader's `read`.
+    `reader` is the form of a file, or what reads the items. `fingerprint` is cheap to take (names,
+    sizes, modification times or entity tags); `parameters` are those of the reader's `read`.
     """
 
     name: str
@@ -79,7 +78,7 @@ def expand(sources: tuple[str, ...], max_bytes: int | None) -> list[Input]:
     `max_bytes` bounds what a catalog's readers name; files are always taken whole.
     """
     if not sources:
-        raise UserError("no source given: name a URL of *.jsonl.zst, or `local`")
+        raise UserError("no source given: name a URL of *.jsonl.zst or other files, or `local`")
     found: list[Input] = []
     for source in sources:
         if (raw := reader_of(source)) is not None:
@@ -94,12 +93,12 @@ def _of_url(source: str) -> list[Input]:
     base = source.rstrip("/")
     top = PurePosixPath(base).name
     inputs = []
-    for url in jsonl_zst.list_inputs(source):
+    for url in formats.list_inputs(source):
         below = url[len(base) :].lstrip("/")
         name = f"{top}/{below}" if below else top
         size, fingerprint = _file_fingerprint(url)
-        name = name.removesuffix(jsonl_zst.SUFFIX)
-        inputs.append(Input(name, JSONL_ZST, url, size, fingerprint))
+        name, form = formats.without_suffix(name), formats.form_name(url)
+        inputs.append(Input(name, form, url, size, fingerprint))
     return inputs
 
 
@@ -214,12 +213,13 @@ def _with_unique_names(inputs: list[Input]) -> list[Input]:
 def read(
     one: Input, on_bytes: Callable[[bytes], None] | None = None
 ) -> Iterator[Document | Quarantined | Skipped]:
-    """Every record of an input, in order; `on_bytes` sees the bytes of a file as they are read.
+    """Every record of an input, in order; `on_bytes` sees a file's bytes as they are read, where
+    `sees_all_bytes` says so.
 
     Where one of many items is damaged, the others are delivered first, then CorruptData is raised.
     """
-    if one.reader == JSONL_ZST:
-        yield from jsonl_zst.read_documents(one.location, one.name, on_bytes)
+    if one.reader in formats.FORMS:
+        yield from formats.read(one.location, one.name, on_bytes)
         return
     module = registry.load(READERS, one.reader, "reader")
     damage: list[CorruptData] = []
@@ -233,9 +233,14 @@ def read(
         raise type(damage[0])(f"{damage[0]}{more}") from damage[0]
 
 
+def sees_all_bytes(one: Input) -> bool:
+    """Whether `read` gives `on_bytes` every byte of the input, in order."""
+    return one.reader in formats.FORMS and bool(formats.FORMS[one.reader].SEES_ALL_BYTES)
+
+
 def content_digest(one: Input) -> str:
     """SHA-256 of all bytes an input stands for; reads them once."""
-    if one.reader == JSONL_ZST:
+    if one.reader in formats.FORMS:
         return storage.sha256(one.location)
     digest = hashlib.sha256()
     for item in one.items:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from seamount.core import storage
 from seamount.core.records import Document, Quarantined
-from seamount.corpora.text import jsonl_zst, manifest
+from seamount.corpora.text import formats, jsonl_zst, manifest
 
 
 @dataclass(slots=True, frozen=True)
@@ -20,13 +20,13 @@ class Located:
 
 
 def located_documents(url: str) -> Iterator[Located]:
-    """Documents of a built corpus in its order, or of jsonl.zst files; one block in memory.
+    """Documents of a built corpus in its order, or of files of any form; one block in memory.
 
     Quarantined lines of foreign files are passed over (`corpus check` tells them). Raises
     CorruptData where a shard of a built corpus is not as it was written.
     """
     if not manifest.is_corpus(url):
-        for file in jsonl_zst.list_inputs(url):
+        for file in formats.list_inputs(url):
             yield from in_file(file, file)
         return
     for shard in manifest.load_manifest(url)["shards"]:
@@ -46,6 +46,6 @@ def in_shard(url: str, shard: str, start_line: int = 1) -> Iterator[Located]:
 
 def in_file(path: str, shard: str) -> Iterator[Located]:
     """Documents of a foreign file."""
-    for record in jsonl_zst.read_documents(path):
+    for record in formats.read(path):
         if not isinstance(record, Quarantined):
             yield Located(record, shard, int(record.source.rpartition(":")[2]))

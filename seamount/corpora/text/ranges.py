@@ -13,13 +13,13 @@ from itertools import islice
 from seamount.core import storage
 from seamount.core.errors import UserError
 from seamount.core.records import Document, Quarantined
-from seamount.corpora.text import jsonl_zst, manifest, zstd_stream
+from seamount.corpora.text import formats, manifest
 from seamount.corpora.text.split import SPLITS
 
 
 @dataclass(frozen=True)
 class Shard:
-    """One file and the number of its lines; in a built corpus each of them is a document."""
+    """One file and the number of its lines or rows; in a built corpus each one is a document."""
 
     url: str
     lines: int
@@ -34,26 +34,18 @@ def shards_of(url: str, split: str | None) -> tuple[Shard, ...]:
         found = manifest.load_manifest(url)["shards"]
         mine = [s for s in found if split in (None, s["split"])]
         return tuple(Shard(storage.join(url, s["path"]), s["documents"], True) for s in mine)
-    files = [f for f in jsonl_zst.list_inputs(url) if split is None or split_of(f, url) == split]
+    files = [f for f in formats.list_inputs(url) if split is None or split_of(f, url) == split]
     if not files:
-        raise UserError(f"{url} has no {split}/*.jsonl.zst and no {split}.jsonl.zst: check it")
-    return tuple(Shard(file, count_lines(file)) for file in files)
+        raise UserError(
+            f"{url} has no {split}/*.jsonl.zst or other form, and no {split}.jsonl.zst: check it"
+        )
+    return tuple(Shard(file, formats.count(file)) for file in files)
 
 
 def split_of(file: str, url: str) -> str:
     """The split that a file's place below `url` says: train/..., val.jsonl.zst."""
     below = file.removeprefix(url.rstrip("/")).lstrip("/")
-    return below.partition("/")[0].removesuffix(jsonl_zst.SUFFIX)
-
-
-def count_lines(url: str) -> int:
-    """Lines of a file, the last one also where it has no line end; nothing is parsed."""
-    lines, rest = 0, b""
-    with storage.open_read(url) as stream:
-        for piece in zstd_stream.decompressed(stream, url):
-            lines += piece.count(b"\n")
-            rest = piece[-1:]
-    return lines + (rest not in (b"", b"\n"))
+    return formats.without_suffix(below.partition("/")[0])
 
 
 def share(total: int, number: int, of: int) -> tuple[int, int]:
@@ -83,7 +75,7 @@ def read_lines(
 def _from_line(url: str, first: int) -> Iterator[Document | Quarantined | None]:
     """Exactly one value a line, from line `first` (counted from 1) on."""
     line = first
-    for record in jsonl_zst.read_documents(url, start_line=first):
+    for record in formats.read(url, start_line=first):
         while line < _line_of(record):
             yield None
             line += 1

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seamount.core.errors import UserError
-from seamount.corpora.text import jsonl_zst
+from seamount.corpora.text import formats
 from seamount.corpora.text.filters import load_rules
 from seamount.corpora.text.filters.language import identify
 from seamount.corpora.text.text_statistics import measure
@@ -40,8 +40,8 @@ def test_debates(shared_data: Path) -> None:
         [{"language": {"languages": ["en"]}}, {"language": {"languages": ["fr", "de"]}}]
     )
     kinds = {"en": 0, "fr": 0}
-    for url in jsonl_zst.list_inputs(str(shared_data / "pile_sample")):
-        for document in jsonl_zst.read_documents(url):
+    for url in formats.list_inputs(str(shared_data / "pile_sample")):
+        for document in formats.read(url):
             if getattr(document, "component", "") != "EuroParl":
                 continue
             counts = {

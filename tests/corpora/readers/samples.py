@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from reading import tar, zipped
+from web import PAGE, answer, warc
 
 PAPER = r"""\documentclass{article} % a comment
 \title{On \emph{Waves}}
@@ -329,6 +330,20 @@ def _arxiv() -> Sample:
 
 SAMPLES: dict[str, Callable[[], Sample]] = {
     "arxiv_latex": _arxiv,
+    "warc_pages": lambda: Sample(
+        {
+            "a.warc": warc(("warcinfo", b"software: x\r\n"), ("response", answer(PAGE))),
+            "b.warc.gz": gzip.compress(warc(("request", b"GET / HTTP/1.1\r\n\r\n")))
+            + gzip.compress(warc(("response", answer(PAGE)), ("response", answer(PAGE, 404)))),
+        },
+        documents=2,
+        skipped=3,
+    ),
+    "html_pages": lambda: Sample(
+        {"a.html": PAGE, "b.htm.gz": gzip.compress(PAGE), "c.html": b"<p></p>"},
+        documents=2,
+        skipped=1,
+    ),
     "pmc_xml": lambda: Sample(
         {"a.nxml": ARTICLE, "b.tar.gz": tar({"b/x.nxml": ARTICLE, "b/f.jpg": b"\xff"}, "w:gz")},
         2,

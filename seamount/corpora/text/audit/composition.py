@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from seamount.corpora.text import document_index, jsonl_zst, manifest
+from seamount.corpora.text import document_index, formats, manifest
 from seamount.corpora.text.audit import decades as decades_module
 from seamount.corpora.text.audit import token_counts
 from seamount.corpora.text.located import located_documents
@@ -29,7 +29,7 @@ def audit(url: str, *, decades: bool = True, tokens: str | None = None) -> dict[
     """Composition by component, kind, decade and tokens, and effective numbers.
 
     A built corpus is described by its manifest and documents.parquet; its shards are read for
-    `decades` alone (of each document the metadata). Other jsonl.zst files are read whole. `tokens`
+    `decades` alone (of each document the metadata). Other files are read whole. `tokens`
     is a token folder of this corpus, for counts instead of estimates.
 
     Result: documents, bytes, components {name: {documents, bytes, mean_bytes, share, kind,
@@ -83,7 +83,7 @@ def _counts_built(url: str, content: dict[str, Any], decades: bool) -> _Counts:
 
 def _counts_read(url: str, decades: bool) -> _Counts:
     counts = _Counts(decades=defaultdict(Counter) if decades else None)
-    jsonl_zst.list_inputs(url)  # a mistaken address is told before anything is read
+    formats.list_inputs(url)  # a mistaken address is told before anything is read
     for one in located_documents(url):
         size = len(one.document.text.encode())
         counts.components[one.document.component].update(documents=1, bytes=size)

@@ -91,7 +91,7 @@ def dedupe_report(
 ) -> dict[str, Any]:
     """Recall by similarity and by edit, and precision, on documents of `url`.
 
-    `url` is a built corpus or jsonl.zst files; `report` is called once a twin. Result: sample
+    `url` is a built corpus or files of any form; `report` is called once a twin. Result: sample
     {documents, of, cut, without_words}, rule, planted {pairs, unchanged}, recall (a share, see
     proportions.share, of the twins from RECALL_FROM to below 1, with bar), bins [{low, high, mean,
     met, theory, joined}], edits and components {name: {pairs, recall}}, precision {pairs, own,

@@ -19,7 +19,7 @@ import numpy as np
 import xxhash
 
 from seamount.core.errors import UserError
-from seamount.corpora.text import jsonl_zst, located, manifest
+from seamount.corpora.text import formats, located, manifest
 from seamount.corpora.text.audit.proportions import bin_of
 from seamount.corpora.text.dedupe import exact_jaccard, minhash
 from seamount.corpora.text.located import Located
@@ -85,7 +85,7 @@ def documents_of(url: str, split: str) -> Iterator[Located]:
             if shard["split"] == split:
                 yield from located.in_shard(url, shard["path"])
         return
-    for file in jsonl_zst.list_inputs(url):
+    for file in formats.list_inputs(url):
         if split_of(file, url) == split:
             yield from located.in_file(file, file)
 

@@ -1,4 +1,4 @@
-"""A uniform sample of the documents of a built corpus or of jsonl.zst files."""
+"""A uniform sample of the documents of a built corpus or of files of any form."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from random import Random
 
 from seamount.core.errors import UserError
 from seamount.core.records import Document
-from seamount.corpora.text import jsonl_zst, located, manifest
+from seamount.corpora.text import formats, located, manifest
 from seamount.corpora.text.normalise import normalise
 
 MOST_CHARACTERS = 50_000
@@ -37,7 +37,7 @@ def sample(url: str, size: int, seed: int) -> Sample:
         places = sorted(random.sample(range(total), min(size, total)))
         found = list(_at(url, places))
     else:
-        jsonl_zst.list_inputs(url)  # a mistaken address is told before anything is read
+        formats.list_inputs(url)  # a mistaken address is told before anything is read
         found, total = _reservoir(url, size, random)
     if not found:
         raise UserError(f"{url} holds no document: give files that hold some")

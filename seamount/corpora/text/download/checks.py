@@ -6,7 +6,7 @@ from pathlib import Path
 
 from seamount.core import storage
 from seamount.core.errors import CorruptData
-from seamount.corpora.text import zstd_stream
+from seamount.corpora.text import magic, zstd_stream
 from seamount.corpora.text.download.request import Checked, RemoteFile
 
 _ZSTD = ".zst"
@@ -27,7 +27,7 @@ def refuse_wrong_beginning(file: RemoteFile, head: bytes, media_type: str, codin
     some servers call every file a page.
     """
     name = file.path.lower()
-    wrong = name.endswith(_ZSTD) and not zstd_stream.begins_frame(head)
+    wrong = name.endswith(_ZSTD) and not magic.begins_zstd(head)
     for suffix, beginning in _BEGINNINGS.items():
         wrong = wrong or (name.endswith(suffix) and not head.startswith(beginning))
     if wrong:

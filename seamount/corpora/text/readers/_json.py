@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from seamount.core.records import Quarantined, Skipped
+from seamount.corpora.text.formats._records import without_surrogates
 from seamount.corpora.text.inputs import Item
 from seamount.corpora.text.readers import _archives, _encodings, _files, _streams
 
@@ -80,21 +81,14 @@ def _record(value: Any, file_id: str, source: str, number: int, size: int) -> Re
 
 
 def _loads(data: bytes) -> Any:
-    try:
-        return _without_surrogates(json.loads(data.decode("utf-8-sig")))
+    try:  # escapes such as \\ud800 are no text: each becomes U+FFFD, as in the Pile's format
+        return without_surrogates(json.loads(data.decode("utf-8-sig")))
     except UnicodeDecodeError as error:
         raise ValueError(f"invalid UTF-8 at byte {error.start}") from error
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON: {error.msg} at character {error.pos}") from error
     except RecursionError as error:
         raise ValueError("JSON nested too deeply") from error
-
-
-def _without_surrogates(value: Any) -> Any:
-    """Escapes such as \\ud800 are no text: each becomes U+FFFD, as in the Pile's format."""
-    from seamount.corpora.text.jsonl_zst import _without_surrogates
-
-    return _without_surrogates(value)
 
 
 def _is_json(line: bytes) -> bool:

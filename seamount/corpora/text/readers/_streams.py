@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bz2
-import gzip
 import io
 import lzma
 import tarfile
@@ -15,7 +14,7 @@ from typing import IO, Any
 
 from seamount.core import storage
 from seamount.core.errors import CorruptData
-from seamount.corpora.text import zstd_stream
+from seamount.corpora.text import gzip_stream, zstd_stream
 
 MOST_BYTES = 256 << 20  # of one file that is held in memory
 _BUFFER = 1 << 18
@@ -37,7 +36,7 @@ def decompressed(stream: IO[bytes], name: str) -> IO[bytes]:
     lower = name.lower()
     read: Callable[[int], bytes]
     if lower.endswith((".gz", ".tgz")):
-        read = gzip.GzipFile(fileobj=stream).read
+        read = _read_pieces(gzip_stream.decompressed(stream, name))
     elif lower.endswith(".bz2"):
         read = bz2.BZ2File(stream).read
     elif lower.endswith(".xz"):

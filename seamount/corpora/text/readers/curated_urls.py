@@ -1,7 +1,8 @@
 """Pages that people found worth a link: one document a page, as OpenWebText was made.
 
 Submissions are JSON objects with `url` and `score` (Reddit's dumps), pages JSON objects with `url`
-and `html` or `text`; both stand in .jsonl files, in any order. A link counts from a score of
+and `html` or `text`; both stand in .jsonl files, in any order. Pages may stand in WARC files too,
+of which the main text is taken. A link counts from a score of
 `least_score` on; addresses that differ only in scheme, `www.`, fragment, tracking parameters or a
 last slash are one. Nothing is fetched: a link whose page is not there is passed over. `meta` keeps
 url, title and score.
@@ -14,12 +15,13 @@ import tempfile
 import urllib.parse
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from seamount.core.records import Document, Quarantined, Skipped
 from seamount.corpora.text.inputs import Item
-from seamount.corpora.text.readers import _archives, _files, _html, _json
+from seamount.corpora.text.readers import _archives, _files, _html, _json, _main_text, _warc
 
 COMPONENT = "OpenWebText2"
 _WANTED = _files.with_suffix(".jsonl", ".ndjson", ".json")
@@ -32,11 +34,15 @@ CREATE TABLE link (key TEXT PRIMARY KEY, score INTEGER, title TEXT, source TEXT,
 
 def items(limit_bytes: int | None, *, url: str, pages: str = "") -> list[Item]:
     """All files of submissions at `url` and of pages at `pages` (or there too), as one item."""
-    found = _files.items(url, limit_bytes, lambda n: _WANTED(n) or _archives.is_archive(n))
+    found = _files.items(url, limit_bytes, _is_read)
     name = found[0].name.partition("/")[0]
     if pages:
-        found += _files.items(pages, None, lambda n: _WANTED(n) or _archives.is_archive(n))
+        found += _files.items(pages, None, _is_read)
     return [_files.group(name, found)]
+
+
+def _is_read(name: str) -> bool:
+    return _WANTED(name) or _archives.is_archive(name) or _warc.is_warc(name)
 
 
 def read(
@@ -52,6 +58,7 @@ def read(
         for record in _records(item):
             if isinstance(record, _json.Record) and _is_page(record.value):
                 yield _page(table, record, item, component)
+        yield from _warc_pages(table, item, component)
         rest = "SELECT source, length(title) FROM link WHERE told = 0 ORDER BY key"
         for source, size in table.execute(rest):
             yield Skipped(source, "no page for this link", size)
@@ -70,6 +77,8 @@ def _scratch() -> Iterator[sqlite3.Connection]:
 
 def _records(item: Item) -> Iterator[_json.Record | Quarantined | Skipped]:
     for location in _files.locations(item):
+        if _warc.is_warc(location):
+            continue
         yield from _json.records(Item(item.name, location, 0, ""), _WANTED)
 
 
@@ -99,15 +108,55 @@ def _page(
     table: sqlite3.Connection, record: _json.Record, item: Item, component: str
 ) -> Document | Skipped:
     value = record.value
-    key = key_of(value.get("url"))
-    link = table.execute("SELECT score, title, told FROM link WHERE key = ?", (key,)).fetchone()
-    if link is None or link[2]:
-        reason = "page seen before" if link else "page of no curated link"
-        return Skipped(record.source, reason, record.size_bytes)
-    table.execute("UPDATE link SET told = 1 WHERE key = ?", (key,))
+    link = _Link.take(table, value.get("url"))
+    if link.refusal:
+        return Skipped(record.source, link.refusal, record.size_bytes)
     text = value["text"] if isinstance(value.get("text"), str) else _html.to_text(value["html"])
-    meta = {"url": value["url"], "title": link[1], "score": link[0]}
-    return Document(text, component, f"{item.name}:{key}", record.source, meta)
+    return link.document(text, component, item, record.source, {"url": value["url"]})
+
+
+def _warc_pages(
+    table: sqlite3.Connection, item: Item, component: str
+) -> Iterator[Document | Quarantined | Skipped]:
+    for location in filter(_warc.is_warc, _files.locations(item)):
+        for page in _warc.pages(location):
+            if not isinstance(page, _warc.Page):
+                yield page
+                continue
+            link = _Link.take(table, page.url)
+            text, reason = (
+                ("", link.refusal) if link.refusal else _main_text.extract(page.data, page.charset)
+            )
+            if reason:
+                yield Skipped(page.source, reason, len(page.data))
+            else:
+                yield link.document(text, component, item, page.source, page.meta)
+
+
+@dataclass(frozen=True)
+class _Link:
+    """What a link says of the page at an address, or why the page is passed over."""
+
+    key: str
+    refusal: str
+    meta: dict[str, Any]
+
+    @classmethod
+    def take(cls, table: sqlite3.Connection, url: Any) -> _Link:
+        """The link to `url`, which from now on has its page."""
+        key = key_of(url)
+        found = table.execute("SELECT score, title, told FROM link WHERE key = ?", (key,))
+        link = found.fetchone()
+        if link is None or link[2]:
+            return cls(key, "page seen before" if link else "page of no curated link", {})
+        table.execute("UPDATE link SET told = 1 WHERE key = ?", (key,))
+        return cls(key, "", {"title": link[1], "score": link[0]})
+
+    def document(
+        self, text: str, component: str, item: Item, source: str, meta: dict[str, Any]
+    ) -> Document:
+        """The page's document, with the link's title and score."""
+        return Document(text, component, f"{item.name}:{self.key}", source, {**meta, **self.meta})
 
 
 def key_of(url: Any) -> str:

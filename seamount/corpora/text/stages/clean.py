@@ -95,7 +95,7 @@ class _Cleaner:
             if not self.rules.allow_broken:
                 raise _with_advice(error, row, alone) from None
             row.error = str(error)
-        row.sha256 = digest.hexdigest() if one.reader == inputs.JSONL_ZST else ""
+        row.sha256 = digest.hexdigest() if inputs.sees_all_bytes(one) else ""
         row.sha256 = row.sha256 or inputs.content_digest(one)
         return row
 
