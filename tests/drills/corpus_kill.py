@@ -1,12 +1,12 @@
 """The kill drill of the corpus: kill -9, the same command again, the same bytes, nothing redone.
 
     python tests/drills/corpus_kill.py [--data URL] [--bytes 16000000] [--workers 1,2,4]
-                                       [--rounds 9] [--seed 0] [--json FILE]
+                                       [--rounds 12] [--seed 0] [--json FILE]
 
 For each number of workers the corpus is built undisturbed once, and then again and again in new
 folders. A round kills the build's whole process group twice, then the same command gets through:
-first at a border of its stages (seen on disk) or at a random time, then at a random time of an
-undisturbed build. With two workers or more a Dask worker alone is killed in each round besides, in
+first at a border of its stages (seen on disk) or at a random time of an undisturbed build, then at
+a random time of its first half. With two workers or more a Dask worker alone is killed in each round besides, in
 the run that gets through. After every kill what stands under a final name is read to its end.
 
 Redone work is counted on disk: a call that had left its result before a run began must still have
@@ -201,11 +201,13 @@ class Drill:
     random: Random
     tally: Tally
 
-    def kill_group(self, out: Path, when: Callable[[Path], bool] | None) -> None:
-        """Start the build and kill its process group when `when` holds, else at a random time."""
+    def kill_group(self, out: Path, when: Callable[[Path], bool] | None, share: float = 1) -> None:
+        """Start the build and kill its process group when `when` holds, else at a random time of
+        the first `share` of an undisturbed build.
+        """
         before = finished(out)
         process = self.build.start(out)
-        until = time.monotonic() + self.random.uniform(0, self.tally.undisturbed_s)
+        until = time.monotonic() + self.random.uniform(0, share * self.tally.undisturbed_s)
         while process.poll() is None:
             if when(out) if when else time.monotonic() >= until:
                 break
@@ -241,7 +243,7 @@ class Drill:
 
     def kill_worker(self, process: subprocess.Popen[bytes]) -> None:
         """Kill a worker at a random time, as soon as all are there."""
-        time.sleep(self.random.uniform(0, self.tally.undisturbed_s / 2))
+        time.sleep(self.random.uniform(0, self.tally.undisturbed_s / 4))
         while process.poll() is None:
             found = worker_processes(process.pid)
             if len(found) >= self.build.workers:
@@ -284,7 +286,7 @@ def drill(build: Build, folder: Path, rounds: int, seed: int, wanted: dict[str, 
         at_border = number % 3 < 2
         step = len(moments) // 3 * 2 + 1  # walks through all borders, early and late in turns
         one.kill_group(out, moments[(first + step * number) % len(moments)] if at_border else None)
-        one.kill_group(out, None)
+        one.kill_group(out, None, share=0.5)  # a build that goes on takes less
         one.get_through(out, kill_worker=build.workers > 1)
     return tally
 
@@ -318,7 +320,7 @@ def main() -> None:
     parser.add_argument("--data", default="local")
     parser.add_argument("--bytes", type=int, default=16_000_000)
     parser.add_argument("--workers", default="1,2,4")
-    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
