@@ -6,8 +6,9 @@
 For each number of workers the corpus is built undisturbed once, and then again and again in new
 folders. A round kills the build's whole process group twice, then the same command gets through:
 first at a border of its stages (seen on disk) or at a random time of an undisturbed build, then at
-a random time of its first half. With two workers or more a Dask worker alone is killed in each round besides, in
-the run that gets through. After every kill what stands under a final name is read to its end.
+a random time of its first half. With two workers or more a Dask worker alone is killed in each
+round besides, in the run that gets through. After every kill what stands under a final name is read
+to its end.
 
 Redone work is counted on disk: a call that had left its result before a run began must still have
 every file as it was (inode, time, size) when the run has ended or was killed; and the run that gets
