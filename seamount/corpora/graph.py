@@ -19,8 +19,8 @@ Report = Callable[[Any], None]
 _IN_FLIGHT_PER_WORKER = 2
 _CONNECT_TIMEOUT_S = 20
 _START_TRIES = 3
-# Dask samples every worker's stack 100 times a second for a page nobody sees, and gives freed memory
-# back to the system at 64 KiB, to fault it in again for the next block; together 15 % of a build.
+# Dask would sample each worker's stack 100 times a second, for a page nobody sees, and give freed
+# memory back to the system at 64 KiB, to fault it in again for the next block of text.
 _SETTINGS = {
     "distributed.comm.timeouts.connect": "60s",
     "distributed.worker.profile.enabled": False,
