@@ -29,6 +29,9 @@ format: $(VENV)/.development  ## rewrite the sources in the house format
 bench: $(VENV)/.development  ## every benchmark, side by side with its peer
 	for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
+drill: $(VENV)/.development  ## the long kill drill of the corpus: kill -9, 1, 2 and 4 workers
+	$(BIN)/python tests/drills/corpus_kill.py $(ARGS)
+
 docs: $(VENV)/.development  ## write the pictures and tables of docs/ anew
 	$(BIN)/python docs/pictures.py
 

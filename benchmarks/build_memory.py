@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -36,10 +36,10 @@ FILE_BYTES = 64_000_000
 WINDOW = 5
 
 
-def windows(source: str) -> list[str]:
+def windows(texts: Iterable[str]) -> list[str]:
     found = []
-    for document in collect(source, SOURCE_BYTES):
-        lines = document.text.split("\n")
+    for text in texts:
+        lines = text.split("\n")
         found += ["\n".join(lines[i : i + WINDOW]) for i in range(0, len(lines), WINDOW)]
     return [window for window in found if 20 < len(window) < 4_000]
 
@@ -118,7 +118,7 @@ def in_child(*given: str) -> dict[str, Any]:
 
 
 def whole_builds(source: str, sizes: list[int]) -> list[dict[str, Any]]:
-    pool = windows(source)
+    pool = windows(document.text for document in collect(source, SOURCE_BYTES))
     found = []
     for megabytes in sizes:
         with tempfile.TemporaryDirectory() as folder:

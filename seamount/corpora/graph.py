@@ -18,6 +18,16 @@ R = TypeVar("R")
 Report = Callable[[Any], None]
 _IN_FLIGHT_PER_WORKER = 2
 _CONNECT_TIMEOUT_S = 20
+_START_TRIES = 3
+# Dask would sample each worker's stack 100 times a second, for a page nobody sees, and give freed
+# memory back to the system at 64 KiB, to fault it in again for the next block of text.
+_SETTINGS = {
+    "distributed.comm.timeouts.connect": "60s",
+    "distributed.worker.profile.enabled": False,
+    "distributed.nanny.pre-spawn-environ": {
+        f"{name}_NUM_THREADS": 1 for name in ("OMP", "MKL", "OPENBLAS")
+    },
+}
 
 
 class Handle(Protocol):
@@ -139,26 +149,41 @@ def _connected(address: str) -> Iterator[Handle]:
 @contextmanager
 def _local(workers: int) -> Iterator[Handle]:
     import dask
-    from distributed import Client, LocalCluster
+    from distributed import Client
 
     with (
         _quiet_logs(),
         tempfile.TemporaryDirectory(prefix="seamount-dask-") as scratch,
-        dask.config.set({"distributed.comm.timeouts.connect": "60s"}),
-        LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
-            worker_dashboard_address="127.0.0.1:0",
-            memory_limit=None,
-            silence_logs=logging.CRITICAL,
-            local_directory=scratch,
-        ) as local,
+        dask.config.set(_SETTINGS),
+        _started(workers, scratch) as local,
         Client(local, set_as_default=False) as client,
     ):
         yield DaskHandle(client)
+
+
+def _started(workers: int, scratch: str) -> Any:
+    """An embedded cluster; tried again where a worker dies before it is up."""
+    from distributed import LocalCluster
+
+    for _ in range(_START_TRIES):
+        try:
+            return LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                host="127.0.0.1",
+                dashboard_address="127.0.0.1:0",
+                worker_dashboard_address="127.0.0.1:0",
+                memory_limit=None,
+                silence_logs=logging.CRITICAL,
+                local_directory=scratch,
+            )
+        except RuntimeError as error:  # LocalCluster has closed what it had started
+            failure = error
+    raise SeamountError(
+        f"a worker died while the workers started, {_START_TRIES} times: run with fewer of them "
+        f"(Dask says: {failure})"
+    ) from failure
 
 
 @contextmanager

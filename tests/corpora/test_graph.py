@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from seamount.core.errors import SeamountError, UserError
@@ -61,6 +64,29 @@ def test_a_dying_worker_is_survived(two: graph.Handle, tmp_path: Path) -> None:
     items = [str(tmp_path / str(n)) for n in range(6)]
     assert two.map(die_once, items) == [str(n) for n in range(6)]
     assert (tmp_path / "2").exists()
+
+
+def test_a_worker_that_dies_while_it_starts_is_survived() -> None:
+    """The first process that is started is killed at once, long before it has imported Dask."""
+    killed: list[int] = []
+    here = psutil.Process()
+    before = here.children()
+
+    def kill_the_first() -> None:
+        give_up = time.monotonic() + 60
+        while not killed and time.monotonic() < give_up:
+            for child in here.children():
+                if child not in before and "spawn_main" in " ".join(child.cmdline()):
+                    child.kill()
+                    killed.append(child.pid)
+                    break
+
+    killer = threading.Thread(target=kill_the_first)
+    killer.start()
+    with graph.cluster(2) as handle:
+        assert handle.map(square, [3, 4]) == [9, 16]
+    killer.join()
+    assert killed
 
 
 def test_a_given_scheduler_is_used(two: graph.DaskHandle) -> None:
