@@ -29,7 +29,7 @@ NAMED = ("config", "tag", "file")
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 TEXT_TESTS = ("like", "ilike", "matches")
 
-WORD = re.compile(r"[^\W\d][\w./@*-]*")
+WORD = re.compile(r"(?:[^\W\d]|\*)[\w./@*-]*")
 
 
 @dataclass(frozen=True, slots=True)
