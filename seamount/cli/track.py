@@ -19,7 +19,7 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     help="Find, read, compare and verify tracked runs.\n\n"
-    "Example: seamount track ls --where \"config.lr < 0.1\" --sort \"min(loss)\"",
+    'Example: seamount track ls --where "config.lr < 0.1" --sort "min(loss)"',
 )
 
 app.command(cls=JsonCommand)(ls)

@@ -47,7 +47,7 @@ def ls(
 ) -> None:
     """List runs, newest first.
 
-    Example: seamount track ls --project demo --where "min(loss) < 2" --columns "config.lr,min(loss)"
+    Example: seamount track ls --where "min(loss) < 2" --columns "config.lr,min(loss)"
     """
     _list(where, search, project, sort, limit, columns, store, json_file)
 
@@ -102,7 +102,7 @@ def get(
     if config or files:
         _part(found["config"] if config else found["files"], json_file)
     elif download is not None:
-        path = query.run_view(run, store).download(download, to)
+        path = query.open_run(run, store).download(download, to)
         if not emit({"path": str(path)}, json_file):
             typer.echo(path)
     elif not emit(found, json_file):
@@ -121,7 +121,7 @@ def best(
 
     Example: seamount track best val/loss --mode min --where "state = 'Completed'"
     """
-    from seamount.tracking.query.best import best as find
+    from seamount.tracking.query.best_run import best as find
 
     found = find(metric, mode, where, project=project, store=store)
     if not emit(found.to_dict(), json_file):
@@ -140,7 +140,7 @@ def _list(
     json_file: str | None,
 ) -> None:
     from seamount.tracking import query
-    from seamount.tracking.query.columns import split_columns
+    from seamount.tracking.query.column_list import split_columns
 
     extra = split_columns(columns) if columns else []
     table = query.runs(

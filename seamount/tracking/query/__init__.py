@@ -6,10 +6,14 @@ table.to_pandas()
 for run in table: run.configs, run.metrics, run.series("loss"), run.download("model.bin", "out")
 """
 
+from seamount.tracking.query.audits import audit, compare
+from seamount.tracking.query.best_run import best
+from seamount.tracking.query.effects import importance
 from seamount.tracking.query.filters import attribute, config, file, metric, tag
 from seamount.tracking.query.mistakes import QueryError
+from seamount.tracking.query.promotion import promote
 from seamount.tracking.query.run_view import RunView
-from seamount.tracking.query.runs_table import RunTable, run_view, runs
+from seamount.tracking.query.runs_table import RunTable, open_run, runs
 from seamount.tracking.query.tables import (
     artifacts,
     buckets,
@@ -21,7 +25,26 @@ from seamount.tracking.query.tables import (
 )
 
 __all__ = [
-    "QueryError", "RunTable", "RunView", "artifacts", "attribute", "buckets", "config",
-    "experiments", "file", "metric", "metrics", "points", "run", "run_view", "runs", "series",
+    "QueryError",
+    "RunTable",
+    "RunView",
+    "artifacts",
+    "attribute",
+    "audit",
+    "best",
+    "buckets",
+    "compare",
+    "config",
+    "experiments",
+    "file",
+    "importance",
+    "metric",
+    "metrics",
+    "open_run",
+    "points",
+    "promote",
+    "run",
+    "runs",
+    "series",
     "tag",
 ]  # fmt: skip

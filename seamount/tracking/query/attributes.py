@@ -7,6 +7,8 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import orjson
@@ -65,18 +67,19 @@ class IndexSource:
     def _text_batch(self, ids: list[str]) -> Iterator[tuple[str, Texts]]:
         fields = _Fields(self.index, self.rows, ids)
         for run_id in ids:
-            yield run_id, lambda field, run_id=run_id: fields.lines(run_id, field)
+            yield run_id, partial(fields.lines, run_id)
 
 
 def _metadata(
     rows: Mapping[str, dict[str, Any]], ids: Collection[str], name: str
 ) -> dict[str, Any]:
-    read = {
+    special: dict[str, Callable[[Mapping[str, Any]], Any]] = {
         "created": lambda row: row["created_us"],
         "ended": lambda row: row["ended_us"],
         "duration": duration_s,
         "error": error_text,
-    }.get(name, lambda row: row[name])
+    }
+    read = special[name] if name in special else itemgetter(name)
     found = ((run_id, read(rows[run_id])) for run_id in ids if run_id in rows)
     return {run_id: value for run_id, value in found if value is not None}
 
@@ -184,7 +187,9 @@ def aggregate(
     finite = [value for value in values if math.isfinite(value)]
     if not finite:
         return None
-    return {"min": min, "max": max, "mean": lambda v: math.fsum(v) / len(v)}[kind](finite)
+    if kind == "mean":
+        return math.fsum(finite) / len(finite)
+    return min(finite) if kind == "min" else max(finite)
 
 
 class _Fields:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -129,12 +130,21 @@ class RunView:
         target = Path(to) / name
         try:
             for each in below or [name]:
-                self._copy(each, Path(to) / each, version)
+                self.copy_to(each, Path(to) / each, version)
         except OSError as error:
             raise explain_os_error(error, f"downloading {name} to {to}") from error
         return target
 
-    def _copy(self, name: str, target: Path, version: int) -> None:
+    def file_path(self, name: str) -> Path:
+        """Where a file or folder of the run lies in the store, to be read only."""
+        check_artifact_path(name)
+        for root in self._roots():
+            if (root / name).exists():
+                return root / name
+        raise unknown("file", name, list(self.artifacts))
+
+    def copy_to(self, name: str, target: Path, version: int = -1) -> None:
+        """Copy one file to the path `target`, its content checked."""
         digest, source = self._content(name, version)
         if digest is not None and (not source.is_file() or digest_of(source) != digest):
             raise CorruptData(
@@ -142,7 +152,7 @@ class RunView:
                 "was changed (`seamount track verify` names all such files)"
             )
         target.parent.mkdir(parents=True, exist_ok=True)
-        partial = target.with_name(f".{target.name}.partial")
+        partial = target.with_name(f".{os.urandom(6).hex()}.partial")
         shutil.copyfile(source, partial)
         partial.replace(target)
 
@@ -158,14 +168,16 @@ class RunView:
 
     def _shown(self) -> dict[str, Path]:
         """Files in the run's artifact folders, ours and that of MLflow's clients."""
-        roots = [self.store.artifact_folder(self.run_id)]
-        roots += (self.store.folder / "artifacts").glob(f"[0-9]*/{self.run_id}/artifacts")
         return {
             path.relative_to(root).as_posix(): path
-            for root in roots
+            for root in self._roots()
             for path in root.rglob("*")
             if path.is_file() and not path.is_symlink()
         }
+
+    def _roots(self) -> list[Path]:
+        foreign = (self.store.folder / "artifacts").glob(f"[0-9]*/{self.run_id}/artifacts")
+        return [self.store.artifact_folder(self.run_id), *foreign]
 
     def to_dict(self) -> dict[str, Any]:
         """The run's row as JSON values, times in microseconds since 1970 UTC."""

@@ -104,7 +104,7 @@ def runs(
         return _table(found, index, rows, page, wanted, len(ids))
 
 
-def run_view(run_id: str, store: str | Path | None = None) -> RunView:
+def open_run(run_id: str, store: str | Path | None = None) -> RunView:
     """One run; raises UserError where there is none."""
     opened_store = open_store(store, create=False)
     opened_store.refresh(check_run_id(run_id))
@@ -169,10 +169,11 @@ def _sorted(ids: list[str], keys: list[tuple[Operand, bool]], source: IndexSourc
     """By the first key, equal ones by the next, then newest first; no value comes last."""
     for operand, descending in reversed(keys):
         values = source.values(operand, ids)
-        plain = {run_id: _sortable(value) for run_id, value in values.items()}
-        there = [run_id for run_id in ids if plain.get(run_id) is not None]
+        known = ((run_id, _sortable(value)) for run_id, value in values.items())
+        plain = {run_id: key for run_id, key in known if key is not None}
+        there = [run_id for run_id in ids if run_id in plain]
         there.sort(key=plain.__getitem__, reverse=descending)
-        ids = there + [run_id for run_id in ids if plain.get(run_id) is None]
+        ids = there + [run_id for run_id in ids if run_id not in plain]
     return ids
 
 
