@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -21,6 +22,7 @@ from seamount.tracking.query.patterns import Texts, lines
 
 # Looking each run up by its key costs less than a scan as long as most rows are of other names.
 _IDS = "WITH ids AS MATERIALIZED (SELECT value AS run_id FROM json_each(?1)) "
+_LONG_NUMBER = re.compile(r"\d{19}", re.A)
 _TEXT_BATCH = 500
 
 
@@ -126,10 +128,17 @@ def each_config(index: Index, ids: Collection[str]) -> Iterator[tuple[str, dict[
         " ORDER BY c.run_id, c.time_us, c.segment_id"
     )
     for run_id, data in index.db.execute(_IDS + query, (_json(ids),)):
+        yield run_id, _json_object(data)
+
+
+def _json_object(data: str) -> dict[str, Any]:
+    """Python's own reader knows NaN and infinities, and keeps integers of more than 64 bits."""
+    if not _LONG_NUMBER.search(data):
         try:
-            yield run_id, orjson.loads(data)
-        except orjson.JSONDecodeError:  # NaN, infinities and very long integers
-            yield run_id, json.loads(data)
+            return orjson.loads(data)
+        except orjson.JSONDecodeError:
+            pass
+    return json.loads(data)
 
 
 def _aggregates(index: Index, operand: Operand, ids: Collection[str]) -> dict[str, Any]:

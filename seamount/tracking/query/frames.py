@@ -10,6 +10,7 @@ from typing import Any
 from seamount.core.errors import UserError
 from seamount.tracking.configs import as_text
 
+_WIDE = 1 << 63
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
@@ -73,9 +74,12 @@ def moment(time_us: int) -> datetime.datetime:
 def _uniform(values: list[Any]) -> list[Any]:
     """`values` of one Arrow type: numbers that mix become floats, anything else text."""
     kinds = {type(value) for value in values if value is not None}
-    if kinds <= {int, float} and len(kinds) > 1:
-        return [None if v is None else float(v) for v in values]
-    wide = int in kinds and any(v is not None and abs(v) >= 1 << 63 for v in values)
+    if kinds == {int, float}:
+        try:
+            return [None if v is None else float(v) for v in values]
+        except OverflowError:  # an integer beyond all doubles
+            kinds = {list}
+    wide = kinds == {int} and any(v is not None and not -_WIDE <= v < _WIDE for v in values)
     if len(kinds) <= 1 and not kinds & {list, dict} and not wide:
         return values
     return [None if v is None else as_text(v) for v in values]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 LEAST_RUNS = 20
-_FOLDS, _REPEATS, _TREES = 5, 10, 100
+_FOLDS, _REPEATS, _TREES = 5, 5, 50
 
 Measured = dict[str, tuple[float, float, float]]
 
