@@ -16,9 +16,9 @@ import orjson
 
 from seamount.tracking.configs import as_text
 from seamount.tracking.index import Index
-from seamount.tracking.query.filters import TIME, Operand
+from seamount.tracking.query.filters import Operand
 from seamount.tracking.query.histories import split_rank, values_of
-from seamount.tracking.query.patterns import Texts, lines
+from seamount.tracking.query.patterns import Texts, one_line
 
 # Looking each run up by its key costs less than a scan as long as most rows are of other names.
 _IDS = "WITH ids AS MATERIALIZED (SELECT value AS run_id FROM json_each(?1)) "
@@ -202,7 +202,10 @@ def aggregate(
 
 
 class _Fields:
-    """Searchable texts of some runs, each field fetched for all of them when first asked for."""
+    """Searchable texts of some runs, each field fetched for all of them when first asked for.
+
+    Fetched texts hold line ends only between two texts.
+    """
 
     def __init__(self, index: Index, rows: Mapping[str, dict[str, Any]], ids: list[str]) -> None:
         self._index, self._rows, self._ids = index, rows, ids
@@ -212,10 +215,10 @@ class _Fields:
     def lines(self, run_id: str, field: str | None) -> bytes | None:
         """The texts of one field, or of all of them."""
         if field is not None:
-            return lines(self._texts(run_id, field))
+            return _joined(self._texts(run_id, field))
         if run_id not in self._whole:
             fields = ("run", "tag", "config", "metric", "file")
-            self._whole[run_id] = lines(t for f in fields for t in self._texts(run_id, f))
+            self._whole[run_id] = _joined([t for f in fields for t in self._texts(run_id, f)])
         return self._whole[run_id]
 
     def _texts(self, run_id: str, field: str) -> list[str]:
@@ -227,27 +230,28 @@ class _Fields:
         kind, dot, name = field.partition(".")
         if dot:
             column = IndexSource(self._index, self._rows).values(Operand(kind, name), self._ids)
-            return {run_id: [as_text(value)] for run_id, value in column.items()}
+            return {run_id: [_value_text(value)] for run_id, value in column.items()}
         wide: dict[str, Callable[[], Mapping[str, list[str]]]] = {
             "tag": self._tags, "config": self._configs, "run": self._run,
             "metric": lambda: self._names("series"), "file": lambda: self._names("files"),
         }  # fmt: skip
         if field in wide:
             return wide[field]()
-        return {i: [v] for i, v in _metadata(self._rows, self._ids, field).items()}
+        found = _metadata(self._rows, self._ids, field)
+        return {run_id: [one_line(value)] for run_id, value in found.items()}
 
     def _run(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = defaultdict(list)
         for name in ("run_id", "name", "project", "owner", "state", "error"):
             for run_id, value in _metadata(self._rows, self._ids, name).items():
-                found[run_id].append(value)
+                found[run_id].append(one_line(value))
         return found
 
     def _tags(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = defaultdict(list)
         query = "SELECT run_id, key, value FROM ids JOIN tags USING (run_id) WHERE value NOT NULL"
         for run_id, key, value in self._index.db.execute(_IDS + query, (_json(self._ids),)):
-            found[run_id] += [key, f"{key}={value}"]
+            found[run_id] += [key, f"{key}={one_line(value)}"]
         return found
 
     def _configs(self) -> dict[str, list[str]]:
@@ -255,7 +259,7 @@ class _Fields:
         for run_id, values in each_config(self._index, self._ids):
             merged[run_id].update(values)
         return {
-            run_id: [t for name, v in values.items() for t in (name, f"{name}={as_text(v)}")]
+            run_id: [f"{name}\n{name}={_value_text(v)}" for name, v in values.items()]
             for run_id, values in merged.items()
         }
 
@@ -267,9 +271,15 @@ class _Fields:
         return found
 
 
-def is_time(operand: Operand) -> bool:
-    """Whether values of this column are microseconds since 1970 UTC."""
-    return operand.type == TIME
+def _value_text(value: Any) -> str:
+    """A config's value on one line; the common types by the short way."""
+    if type(value) is float and value - value == 0:
+        return repr(value)
+    return one_line(value if type(value) is str else as_text(value))
+
+
+def _joined(texts: list[str]) -> bytes | None:
+    return "\n".join(texts).encode("utf-8", "replace") if texts else None
 
 
 def _json(ids: Collection[str]) -> str:

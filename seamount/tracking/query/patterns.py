@@ -87,8 +87,13 @@ class _Any:
 
 def lines(texts: Iterable[str]) -> bytes | None:
     """Texts in the form in which they are searched: one a line (their own line ends as spaces)."""
-    plain = [text.replace("\r", " ").replace("\n", " ") for text in texts]
+    plain = [one_line(text) for text in texts]
     return "\n".join(plain).encode("utf-8", "replace") if plain else None
+
+
+def one_line(text: str) -> str:
+    """`text` with its line ends as spaces."""
+    return text.replace("\n", " ") if "\n" in text else text
 
 
 def compile_pattern(pattern: str, *, fields: frozenset[str] | None = None) -> Pattern:
