@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -22,7 +21,7 @@ from seamount.tracking.query.patterns import Texts, one_line
 
 # Looking each run up by its key costs less than a scan as long as most rows are of other names.
 _IDS = "WITH ids AS MATERIALIZED (SELECT value AS run_id FROM json_each(?1)) "
-_LONG_NUMBER = re.compile(r"\d{19}", re.A)
+_WIDE = float(1 << 63)
 _TEXT_BATCH = 500
 
 
@@ -115,30 +114,37 @@ def config_columns(
 ) -> dict[str, dict[str, Any]]:
     """Config name -> run id -> value in the newest snapshot."""
     columns: dict[str, dict[str, Any]] = {name: {} for name in names}
-    for run_id, values in each_config(index, ids):
+    for run_id, values in each_config(index, ids, names):
         for name in columns.keys() & values.keys():
             columns[name][run_id] = values[name]
     return columns
 
 
-def each_config(index: Index, ids: Collection[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(run id, values) of every logged config, a run's own in order: later ones override."""
+def each_config(
+    index: Index, ids: Collection[str], names: Collection[str] | None = None
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(run id, values) of every logged config, a run's own in order: later ones override.
+
+    `names` are those that will be looked at (None: all).
+    """
     query = (
         "SELECT run_id, data FROM ids JOIN configs c USING (run_id)"
         " ORDER BY c.run_id, c.time_us, c.segment_id"
     )
     for run_id, data in index.db.execute(_IDS + query, (_json(ids),)):
-        yield run_id, _json_object(data)
+        yield run_id, _json_object(data, names)
 
 
-def _json_object(data: str) -> dict[str, Any]:
-    """Python's own reader knows NaN and infinities, and keeps integers of more than 64 bits."""
-    if not _LONG_NUMBER.search(data):
-        try:
-            return orjson.loads(data)
-        except orjson.JSONDecodeError:
-            pass
-    return json.loads(data)
+def _json_object(data: str, names: Collection[str] | None) -> dict[str, Any]:
+    """By orjson, unless it cannot read it (NaN) or made a double of a very long integer."""
+    try:
+        values = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return json.loads(data)
+    seen = values.values() if names is None else map(values.get, names)
+    if any(type(value) is float and not -_WIDE < value < _WIDE for value in seen):
+        return json.loads(data)
+    return values
 
 
 def _aggregates(index: Index, operand: Operand, ids: Collection[str]) -> dict[str, Any]:
