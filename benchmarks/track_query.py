@@ -38,14 +38,15 @@ def make(folder: Path, runs: int, params: int, metrics: int) -> None:
             run.log_metrics({f"m{n:02d}": chance.random() for n in range(metrics)}, step=1)
 
 
-def median_s(ask) -> tuple[float, object]:
-    """(median seconds of three, answer)."""
-    answer, spent = ask(), []
+def median_s(ask) -> tuple[float, float, object]:
+    """(median seconds of three, median CPU seconds, answer)."""
+    answer, spent, cpu = ask(), [], []
     for _ in range(3):
-        start = time.perf_counter()
+        start, busy = time.perf_counter(), time.process_time()
         answer = ask()
+        cpu.append(time.process_time() - busy)
         spent.append(time.perf_counter() - start)
-    return statistics.median(spent), answer
+    return statistics.median(spent), statistics.median(cpu), answer
 
 
 def ours(folder: Path, page: int) -> dict[str, object]:
@@ -81,15 +82,15 @@ def mlflow(folder: Path, page: int) -> dict[str, object]:
     from mlflow import MlflowClient
 
     client = MlflowClient(f"seamount://{folder}")
-    start = time.perf_counter()
+    start, busy = time.perf_counter(), time.process_time()
     ids = [e.experiment_id for e in client.search_experiments()]
-    first = time.perf_counter() - start
+    first = time.perf_counter() - start, time.process_time() - busy
 
     def ask() -> int:
         found = client.search_runs(ids, MLFLOW_WHERE, max_results=page, order_by=["metrics.m02"])
         return len(found), len(found[0].data.params), len(found[0].data.metrics)
 
-    return {"first look (copies into MLflow's tables)": (first, len(ids)), "page": median_s(ask)}
+    return {"first look (copies into MLflow's tables)": (*first, len(ids)), "page": median_s(ask)}
 
 
 def main() -> None:
@@ -134,8 +135,8 @@ def measure(folder: Path, options: argparse.Namespace) -> dict[str, object]:
     for side in ("ours",) if options.without_mlflow else ("ours", "mlflow"):
         done = subprocess.run([*command, side], check=True, stdout=subprocess.PIPE, text=True)
         results[side] = json.loads(done.stdout.splitlines()[-1])
-        for name, (spent, answer) in results[side].items():
-            print(f"{side:<8}{name:<48}{spent:8.3f} s   {answer}")
+        for name, (spent, cpu, answer) in results[side].items():
+            print(f"{side:<8}{name:<44}{spent:8.3f} s  CPU {cpu:8.3f} s   {answer}")
     return results
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -222,8 +223,9 @@ def _names(index: Index, kind: str, page: list[str]) -> set[str]:
     table, column = {"tag": ("tags", "key"), "file": ("files", "name")}.get(
         kind, ("series", "name")
     )
-    query = f"SELECT DISTINCT {column} FROM {table} WHERE run_id = ?"
-    return {name for run_id in page for (name,) in index.db.execute(query, (run_id,))}
+    ids = "(SELECT value FROM json_each(?))"
+    query = f"SELECT DISTINCT {column} FROM {table} WHERE run_id IN {ids}"
+    return {name for (name,) in index.db.execute(query, (json.dumps(page),))}
 
 
 def _micros(value: Any) -> int | None:
