@@ -90,7 +90,11 @@ def mlflow(folder: Path, page: int) -> dict[str, object]:
         found = client.search_runs(ids, MLFLOW_WHERE, max_results=page, order_by=["metrics.m02"])
         return len(found), len(found[0].data.params), len(found[0].data.metrics)
 
-    return {"first look (copies into MLflow's tables)": (*first, len(ids)), "page": median_s(ask)}
+    found = {"first look (copies into MLflow's tables)": (*first, len(ids)), "page": median_s(ask)}
+    from seamount.tracking.mlflow_search import RunPages
+
+    del RunPages._search_runs  # what the client then gets is MLflow's own way to read a page
+    return found | {"page, read by MLflow's ORM": median_s(ask)}
 
 
 def main() -> None:

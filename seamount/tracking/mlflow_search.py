@@ -95,7 +95,8 @@ def _chosen(
 
 def _rows(session: Any, table: str, columns: str, ids: list[str]) -> Any:
     query = f"SELECT {columns} {_OF_PAGE.format(table)}"
-    return session.connection().exec_driver_sql(query, (json.dumps(ids),)).fetchall()
+    # SQLite's own cursor on the session's connection: plain tuples, no row objects.
+    return session.connection().connection.cursor().execute(query, (json.dumps(ids),))
 
 
 def _infos(session: Any, ids: list[str]) -> dict[str, RunInfo]:
