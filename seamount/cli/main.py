@@ -58,6 +58,8 @@ def main(arguments: list[str] | None = None) -> None:
         if verbose:
             traceback.print_exc()
         print(f"seamount: {one_line(error)}", file=sys.stderr)
+        for note in getattr(error, "__notes__", ()):  # such as a caret below a query's mistake
+            print(note, file=sys.stderr)
         raise SystemExit(error.exit_code) from error
     except BrokenPipeError:  # the reader of our output went away: nothing to tell it
         sys.stderr.close()

@@ -1,77 +1,34 @@
-"""`seamount track`: list, read and verify tracked runs, and open MLflow's UI on them."""
+"""`seamount track`: verify tracked runs and open MLflow's UI on them; the other verbs stand in
+track_find.py and track_judge.py."""
 
 from __future__ import annotations
 
-import datetime
 import os
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from seamount.cli.json_output import JsonCommand, JsonOption, emit
+from seamount.cli.track_find import StoreOption, best, get, ls, query
+from seamount.cli.track_judge import audit, importance, promote
 from seamount.core import settings
 from seamount.core.errors import SeamountError, UserError
 
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
-    help="List, read and verify tracked runs.\n\nExample: seamount track ls --project demo",
+    help="Find, read, compare and verify tracked runs.\n\n"
+    'Example: seamount track ls --where "config.lr < 0.1" --sort "min(loss)"',
 )
 
-StoreOption = Annotated[
-    str | None,
-    typer.Option("--store", help="seamount:///folder (default: SEAMOUNT_TRACKING_URI)."),
-]
-
-
-@app.command(cls=JsonCommand)
-def ls(
-    project: Annotated[str | None, typer.Option(help="Only runs of this project.")] = None,
-    store: StoreOption = None,
-    json_file: JsonOption = None,
-) -> None:
-    """List runs, newest first.
-
-    Example: seamount track ls --project demo
-    """
-    from seamount.tracking import query
-
-    rows = query.runs(store, project)
-    if emit(rows, json_file):
-        return
-    for row in rows:
-        started = _clock(row["created_us"])
-        typer.echo(
-            f"{row['run_id']}  {row['state']:<11}  {started}  {row['project']}  {row['name']}"
-        )
-    if not rows:
-        typer.echo("no runs" + (f" in project {project!r}" if project else ""), err=True)
-
-
-@app.command(cls=JsonCommand)
-def get(
-    run: Annotated[str, typer.Argument(help="Run id.")],
-    metric: Annotated[str | None, typer.Option(help="Print this metric's points instead.")] = None,
-    rank: Annotated[int, typer.Option(help="Rank whose strand is meant.")] = 0,
-    store: StoreOption = None,
-    json_file: JsonOption = None,
-) -> None:
-    """Show a run: state, configs, tags, files, last metrics; or one metric's points.
-
-    Example: seamount track get RUN --metric loss
-    """
-    from seamount.tracking import query
-
-    if metric is not None:
-        points = query.points(store, run, metric, rank)
-        if not emit(points, json_file):
-            for point in points:
-                typer.echo(f"{point['step']}\t{point['value']}")
-        return
-    found = query.run(store, run)
-    if not emit(found, json_file):
-        _show(found)
+app.command(cls=JsonCommand)(ls)
+app.command(cls=JsonCommand)(query)
+app.command(cls=JsonCommand)(get)
+app.command(cls=JsonCommand)(best)
+app.command(cls=JsonCommand)(audit)
+app.command(cls=JsonCommand)(importance)
+app.command(cls=JsonCommand)(promote)
 
 
 @app.command(cls=JsonCommand)
@@ -129,30 +86,3 @@ def _server_command(uri: str, host: str, port: int) -> list[str]:
 
 def _server_environment() -> dict[str, str]:
     return settings.child_environment(MLFLOW_DISABLE_TELEMETRY="true", DO_NOT_TRACK="true")
-
-
-def _clock(time_us: int) -> str:
-    moment = datetime.datetime.fromtimestamp(time_us / 1e6, datetime.UTC)
-    return moment.strftime("%Y-%m-%d %H:%M:%SZ")
-
-
-def _show(run: dict[str, Any]) -> None:
-    typer.echo(f"{run['run_id']}  {run['name']}  (project {run['project']})")
-    typer.echo(f"state    {run['state']}  started {_clock(run['created_us'])}")
-    if run["ended_us"]:
-        typer.echo(f"ended    {_clock(run['ended_us'])}")
-    if run["error"]:
-        typer.echo(f"error    {run['error']['type']}: {run['error']['message']}")
-        for line in run["error"].get("last_words", ()):
-            typer.echo(f"         | {line}")
-    for title in ("config", "tags"):
-        for key, value in run[title].items():
-            typer.echo(f"{title:<8} {key} = {value}")
-    for name, entry in run["files"].items():
-        typer.echo(f"file     {name}  {entry['size_bytes']} bytes  sha256 {entry['digest'][:12]}")
-    for metric in run["metrics"]:
-        where = f" (rank {metric['rank']})" if metric["rank"] else ""
-        typer.echo(
-            f"metric   {metric['name']}{where} = {metric['last_value']:g} "
-            f"at step {metric['last_step']}  ({metric['points']} points)"
-        )

@@ -24,12 +24,13 @@ from seamount.tracking import mlflow_mirror
 from seamount.tracking.mlflow_clients import ClientWriters
 from seamount.tracking.mlflow_history import MetricHistories
 from seamount.tracking.mlflow_mirror import MLFLOW_STATUS
+from seamount.tracking.mlflow_search import RunPages
 from seamount.tracking.store import Store, open_store
 
 _OUR_STATE = {theirs: ours for ours, theirs in MLFLOW_STATUS.items()}
 
 
-class SeamountTrackingStore(MetricHistories, SqlAlchemyStore):
+class SeamountTrackingStore(MetricHistories, RunPages, SqlAlchemyStore):
     """Tracking store for `seamount:///folder`; made by MLflow through our entry point."""
 
     def __init__(self, store_uri: str, artifact_uri: str | None = None) -> None:

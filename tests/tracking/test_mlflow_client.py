@@ -115,9 +115,9 @@ def test_their_run_is_ours(uri, client, tmp_path):
     assert "drop" not in row["tags"]
     assert verify(open_store(uri), run_id)["ok"]
     client.delete_run(run_id)
-    assert run_id not in [r["run_id"] for r in query.runs(uri)]
+    assert run_id not in [r["run_id"] for r in query.runs(store=uri)]
     client.restore_run(run_id)
-    assert run_id in [r["run_id"] for r in query.runs(uri)]
+    assert run_id in [r["run_id"] for r in query.runs(store=uri)]
 
 
 def test_their_client_continues_our_run(uri, client):

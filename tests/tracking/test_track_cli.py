@@ -69,3 +69,42 @@ def test_verify_exits_1_and_names_what_is_missing(track, run, store):
     assert json.loads(answer.stdout)["ok"] is False
     assert "file a.txt: its content" in answer.stderr
     assert path.exists()
+
+
+def test_runs_are_found_sorted_and_shown_by_attribute(track, store):
+    for number in range(3):
+        with Run(project="demo", name=f"n{number}", run_id=f"r{number}", store=store.uri) as run:
+            run.log_configs({"lr": number / 10, "seed": 1})
+            run.log_metrics({"loss": 3.0 - number}, step=100)
+            run.assign_files({"model/w.bin": b"w"})
+    shown = track("query", "config.lr > 0 and not name = 'n9'", "--sort", "min(loss)",
+                  "--columns", "config.lr,at(loss, 100)")  # fmt: skip
+    lines = [line.split("  ") for line in shown.stdout.splitlines()]
+    assert [(line[0], line[-2], line[-1]) for line in lines] == [
+        ("r2", "config.lr=0.2", "at(loss, 100)=1.0"),
+        ("r1", "config.lr=0.1", "at(loss, 100)=2.0"),
+    ]
+    limited = track("ls", "--where", "last(loss) < 3", "--search", "?config:^lr=", "--limit", "1",
+                    "--json")  # fmt: skip
+    assert [row["run_id"] for row in json.loads(limited.stdout)] == ["r2"]
+    assert json.loads(track("best", "loss", "--json").stdout)["checkpoint"] == "model/w.bin"
+    assert json.loads(track("get", "r1", "--config", "--json").stdout) == {"lr": 0.1, "seed": 1}
+    assert track("get", "r1", "--files").stdout == "model/w.bin\t1 bytes\n"
+
+
+def test_download_audit_and_importance(track, run, tmp_path):
+    done = track("get", run.run_id, "--download", "a.txt", "--to", str(tmp_path))
+    assert (done.stdout, (tmp_path / "a.txt").read_bytes()) == (f"{tmp_path / 'a.txt'}\n", b"x")
+    audit = track("audit", run.run_id).stdout
+    assert "lacks  the random seed" in audit and "has    1 configs in 1 snapshots" in audit
+    assert "no differences" in track("audit", run.run_id, run.run_id).stderr
+    few = track("importance", "loss")
+    assert (few.returncode, "at least 4 are needed" in few.stderr) == (2, True)
+
+
+def test_a_mistake_in_a_filter_is_pointed_at(track, run):
+    answer = track("query", "state = 'Completed' and loss < 2")
+    sentence, shown, caret = answer.stderr.splitlines()
+    assert (answer.returncode, answer.stdout) == (2, "")
+    assert "unknown attribute 'loss': write config.loss, tag.loss or last(loss)" in sentence
+    assert shown[caret.index("^") :].startswith("loss < 2")

@@ -1,27 +1,26 @@
-"""Runs, one run, and the points of a metric as dicts of JSON values."""
+"""Tables over the runs a filter selects: points, texts, envelopes, files and experiments."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from seamount.core.errors import UserError
 from seamount.core.registry import unknown
-from seamount.tracking.index import Index
+from seamount.tracking.buckets import envelope
+from seamount.tracking.index import Index, Point
 from seamount.tracking.names import check_run_id
+from seamount.tracking.query.frames import Frame, frame
+from seamount.tracking.query.histories import points_of
+from seamount.tracking.query.patterns import compile_pattern
+from seamount.tracking.query.run_view import RunView, plain_row
+from seamount.tracking.query.runs_table import RunTable, Where, runs
 from seamount.tracking.store import open_store
 
-_RUN_COLUMNS = ("run_id", "project", "name", "owner", "state", "created_us", "ended_us")
-
-
-def runs(store: str | Path | None = None, project: str | None = None) -> list[dict[str, Any]]:
-    """Every run (of a project), newest first; times in microseconds since 1970 UTC."""
-    opened = open_store(store, create=False)
-    opened.refresh()
-    with opened.index() as index:
-        return [_row(row) for row in index.runs(project)]
+_POINT_COLUMNS = ("run_id", "metric", "rank", "step", "value", "time")
+StepRange = tuple[float | None, float | None]
 
 
 def run(store: str | Path | None, run_id: str) -> dict[str, Any]:
@@ -29,7 +28,7 @@ def run(store: str | Path | None, run_id: str) -> dict[str, Any]:
     opened = open_store(store, create=False)
     opened.refresh(check_run_id(run_id))
     with opened.index() as index:
-        row = _row(index.run(run_id))
+        row = plain_row(index.run(run_id))
         snapshots = index.configs(run_id)
         return row | {
             "config": snapshots[-1]["values"] if snapshots else {},
@@ -50,7 +49,121 @@ def points(
         index.run(run_id)
         if not index.has_metric(run_id, metric, rank):
             raise _unknown_metric(index, run_id, metric, rank)
-        return [asdict(point) for point in index.history(run_id, metric, rank)]
+        return [asdict(point) for point in points_of(index, run_id, metric, rank)]
+
+
+def metrics(
+    metric: str,
+    where: Where = None,
+    *,
+    step_range: StepRange = (None, None),
+    tail: int | None = None,
+    **which: Any,
+) -> Frame:
+    """Every point of the metrics whose names match `metric` (an extended regex).
+
+    One row a point: run_id, metric, rank, step, value, time; by run, metric, rank and step.
+    `step_range` is inclusive, `tail` keeps the last points of each series. `which` (store, project,
+    search, sort, limit) selects runs as `runs` does.
+    """
+
+    def cut(found: list[Point]) -> list[Point]:
+        return found if tail is None else found[max(0, len(found) - tail) :]
+
+    return _points_frame(metric, runs(where, columns=(), **which), step_range, cut)
+
+
+def buckets(
+    metric: str,
+    where: Where = None,
+    *,
+    limit: int = 1000,
+    step_range: StepRange = (None, None),
+    store: str | Path | None = None,
+    project: str | None = None,
+    search: str | None = None,
+) -> Frame:
+    """As `metrics`, but at most `limit` points a series, among them each bucket's first, lowest,
+    highest and last: no spike is hidden."""
+    if limit < 1:
+        raise UserError(f"limit {limit} must be at least 1")
+    selected = runs(where, store=store, project=project, search=search, columns=())
+    return _points_frame(metric, selected, step_range, lambda found: envelope(found, limit))
+
+
+def series(name: str, where: Where = None, **which: Any) -> Frame:
+    """Every text of the string series whose names match `name` (an extended regex).
+
+    One row a text: run_id, series, rank, step, value, time.
+    """
+    pattern = compile_pattern(name)
+    query = "SELECT name, rank, step, value, time_us FROM strings WHERE run_id = ?"
+    order = " ORDER BY name, rank, step, time_us, segment_id, sequence"
+    rows: list[tuple[Any, ...]] = []
+    for view, index in _each(runs(where, columns=(), **which)):
+        found = index.db.execute(query + order, (view.run_id,))
+        rows += [(view.run_id, *row) for row in found if pattern.matches(row[0])]
+    return frame(("run_id", "series", "rank", "step", "value", "time"), rows, ["time"])
+
+
+def artifacts(name: str = "", where: Where = None, **which: Any) -> Frame:
+    """The files whose names match `name` (an extended regex): run_id, name, size_bytes, digest,
+    versions."""
+    pattern = compile_pattern(name)
+    rows = [
+        (view.run_id, file, entry["size_bytes"], entry["digest"], entry["versions"])
+        for view in runs(where, columns=(), **which)
+        for file, entry in view.artifacts.items()
+        if pattern.matches(file)
+    ]
+    return frame(("run_id", "name", "size_bytes", "digest", "versions"), rows)
+
+
+def experiments(where: Where = None, **which: Any) -> Frame:
+    """Runs of one project and name together, as Neptune's experiments: project, name, the newest
+    run (its id and state), how many runs, first and last creation."""
+    groups: dict[tuple[str, str], list[RunView]] = {}
+    for view in runs(where, columns=(), **which):
+        groups.setdefault((view.project, view.name), []).append(view)
+    rows = []
+    for (project, name), views in groups.items():
+        made = [view.row["created_us"] for view in views]
+        head = max(views, key=lambda view: view.row["created_us"])
+        rows.append((project, name, head.run_id, head.state, len(views), min(made), max(made)))
+    names = ("project", "name", "head_run_id", "head_state", "runs", "first_created", "created")
+    return frame(names, rows, ["first_created", "created"])
+
+
+def _points_frame(
+    metric: str,
+    selected: RunTable,
+    step_range: StepRange,
+    cut: Callable[[list[Point]], list[Point]],
+) -> Frame:
+    pattern = compile_pattern(metric)
+    low, high = step_range
+    rows: list[tuple[Any, ...]] = []
+    for view, index in _each(selected):
+        for summary in index.summaries(view.run_id):
+            if not pattern.matches(summary.name):
+                continue
+            found = points_of(index, view.run_id, summary.name, summary.rank)
+            inside = [
+                p
+                for p in found
+                if (low is None or p.step >= low) and (high is None or p.step <= high)
+            ]
+            head = (view.run_id, summary.name, summary.rank)
+            rows += [(*head, p.step, p.value, p.time_us) for p in cut(inside)]
+    return frame(_POINT_COLUMNS, rows, ["time"])
+
+
+def _each(selected: RunTable) -> Iterator[tuple[RunView, Index]]:
+    """Every selected run with one open index for all of them."""
+    if len(selected):
+        with selected[0].store.index() as index:
+            for view in selected:
+                yield view, index
 
 
 def _unknown_metric(index: Index, run_id: str, metric: str, rank: int) -> UserError:
@@ -58,8 +171,3 @@ def _unknown_metric(index: Index, run_id: str, metric: str, rank: int) -> UserEr
     if known:
         return unknown("metric", metric, known)
     return UserError(f"rank {rank} of run {run_id} logged no metrics")
-
-
-def _row(row: dict[str, Any]) -> dict[str, Any]:
-    error = json.loads(row["error"]) if row["error"] else None
-    return {column: row[column] for column in _RUN_COLUMNS} | {"error": error}

@@ -1,0 +1,27 @@
+"""Points of metrics for queries: the one place that asks the store for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from seamount.tracking.index import Index, Point
+
+
+def points_of(index: Index, run_id: str, name: str, rank: int) -> list[Point]:
+    """A metric's points by step, as its attempts follow on."""
+    return index.history(run_id, name, rank)
+
+
+def values_of(index: Index, run_id: str, name: str, rank: int) -> tuple[list[Any], list[float]]:
+    """(steps, values) of a metric by step."""
+    points = points_of(index, run_id, name, rank)
+    return [p.step for p in points], [p.value for p in points]
+
+
+def split_rank(name: str) -> Iterator[tuple[str, int]]:
+    """What `name` may mean: rank 0's metric of that very name, else `NAME@RANK` (as in MLflow)."""
+    yield name, 0
+    base, at, rank = name.rpartition("@")
+    if at and base and rank.isascii() and rank.isdecimal() and len(rank) < 10:
+        yield base, int(rank)

@@ -1,0 +1,193 @@
+"""One run as a query hands it out: configs, tags, metrics, files and points, read when asked."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from seamount.core.errors import CorruptData, UserError, explain_os_error
+from seamount.core.registry import unknown
+from seamount.tracking.artifacts import blob_path, digest_of
+from seamount.tracking.index import Summary
+from seamount.tracking.names import check_artifact_path
+from seamount.tracking.query.attributes import IndexSource, duration_s, error_text
+from seamount.tracking.query.filter_parser import parse_operand
+from seamount.tracking.query.filters import TIME
+from seamount.tracking.query.frames import Frame, frame, moment
+from seamount.tracking.query.histories import points_of, split_rank
+from seamount.tracking.store import Store
+
+
+@dataclass
+class RunView:
+    """A run of a store. `run["last(loss)"]`, `run["config.lr"]`: any attribute a filter knows,
+    None where the run has none."""
+
+    store: Store
+    row: dict[str, Any]
+    known: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("run_id", "project", "name", "owner", "state"):
+            return self.row[name]
+        raise AttributeError(name)
+
+    def __getitem__(self, attribute: str) -> Any:
+        if attribute not in self.known:
+            operand = parse_operand(attribute)
+            with self.store.index() as index:
+                values = IndexSource(index, {self.run_id: self.row}).values(operand, [self.run_id])
+            value = values.get(self.run_id)
+            self.known[attribute] = (
+                moment(value) if operand.type == TIME and value is not None else value
+            )
+        return self.known[attribute]
+
+    @property
+    def error(self) -> str | None:
+        """`TYPE: message` of what ended the run, if an exception did."""
+        return error_text(self.row)
+
+    @property
+    def duration_s(self) -> float | None:
+        """Seconds from creation to end (or to now, while it runs)."""
+        return duration_s(self.row)
+
+    @property
+    def snapshots(self) -> list[dict[str, Any]]:
+        """Every configuration in order: {"digest", "time_us", "values"}."""
+        with self.store.index() as index:
+            return index.configs(self.run_id)
+
+    @property
+    def configs(self) -> dict[str, Any]:
+        """The newest configuration."""
+        snapshots = self.snapshots
+        return snapshots[-1]["values"] if snapshots else {}
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """Tags as they now stand."""
+        with self.store.index() as index:
+            return index.tags(self.run_id)
+
+    @property
+    def metrics(self) -> dict[str, Summary]:
+        """Metric name (`NAME@RANK` for other ranks than 0) -> its summary."""
+        with self.store.index() as index:
+            found = index.summaries(self.run_id)
+        return {f"{s.name}@{s.rank}" if s.rank else s.name: s for s in found}
+
+    @property
+    def artifacts(self) -> dict[str, dict[str, Any]]:
+        """File name -> {"size_bytes", "digest", "versions"}.
+
+        Files that MLflow's clients stored have digest None and one version.
+        """
+        with self.store.index() as index:
+            files = index.files(self.run_id)
+        plain = {"digest": None, "versions": 1}
+        foreign = {
+            name: plain | {"size_bytes": path.stat().st_size}
+            for name, path in self._shown().items()
+            if name not in files
+        }
+        return dict(sorted((foreign | files).items()))
+
+    def series(self, name: str, rank: int = 0) -> Frame:
+        """A metric's points by step (`step`, `value`, `time`), or a string series."""
+        with self.store.index() as index:
+            for metric, of_rank in split_rank(name) if rank == 0 else [(name, rank)]:
+                if index.has_metric(self.run_id, metric, of_rank):
+                    points = points_of(index, self.run_id, metric, of_rank)
+                    rows = [(p.step, p.value, p.time_us) for p in points]
+                    return frame(("step", "value", "time"), rows, ["time"])
+            texts = index.strings(self.run_id, name, rank)
+            if not texts:
+                known = index.db.execute(
+                    "SELECT name FROM series WHERE run_id = ?1 UNION"
+                    " SELECT name FROM strings WHERE run_id = ?1", (self.run_id,)
+                ).fetchall()  # fmt: skip
+                raise unknown("series", name, [text for (text,) in known])
+            return frame(("step", "value"), texts)
+
+    def download(self, name: str, to: str | Path = ".", *, version: int = -1) -> Path:
+        """Copy a file, or all files below a folder's name, into the folder `to`.
+
+        `version` counts a file's versions from 0, or from the newest as -1. Content is checked
+        against the digest it was logged with. Returns the path of the copy; raises UserError for
+        an unknown name, CorruptData for changed content.
+        """
+        check_artifact_path(name)
+        below = [each for each in self.artifacts if each.startswith(f"{name}/")]
+        if name not in self.artifacts and not below:
+            raise unknown("file", name, list(self.artifacts))
+        target = Path(to) / name
+        try:
+            for each in below or [name]:
+                self.copy_to(each, Path(to) / each, version)
+        except OSError as error:
+            raise explain_os_error(error, f"downloading {name} to {to}") from error
+        return target
+
+    def file_path(self, name: str) -> Path:
+        """Where a file or folder of the run lies in the store, to be read only."""
+        check_artifact_path(name)
+        for root in self._roots():
+            if (root / name).exists():
+                return root / name
+        raise unknown("file", name, list(self.artifacts))
+
+    def copy_to(self, name: str, target: Path, version: int = -1) -> None:
+        """Copy one file to the path `target`, its content checked."""
+        digest, source = self._content(name, version)
+        if digest is not None and (not source.is_file() or digest_of(source) != digest):
+            raise CorruptData(
+                f"file {name} of run {self.run_id} is not what was logged: its content is gone or "
+                "was changed (`seamount track verify` names all such files)"
+            )
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial = target.with_name(f".{os.urandom(6).hex()}.partial")
+        shutil.copyfile(source, partial)
+        partial.replace(target)
+
+    def _content(self, name: str, version: int) -> tuple[str | None, Path]:
+        query = "SELECT digest FROM files WHERE run_id = ? AND name = ? ORDER BY time_us"
+        with self.store.index() as index:
+            digests = [d for (d,) in index.db.execute(query, (self.run_id, name))]
+        if not digests:
+            return None, self._shown()[name]
+        if not -len(digests) <= version < len(digests):
+            raise UserError(f"file {name} has {len(digests)} versions, there is none {version}")
+        return digests[version], blob_path(self.store, digests[version])
+
+    def _shown(self) -> dict[str, Path]:
+        """Files in the run's artifact folders, ours and that of MLflow's clients."""
+        return {
+            path.relative_to(root).as_posix(): path
+            for root in self._roots()
+            for path in root.rglob("*")
+            if path.is_file() and not path.is_symlink()
+        }
+
+    def _roots(self) -> list[Path]:
+        foreign = (self.store.folder / "artifacts").glob(f"[0-9]*/{self.run_id}/artifacts")
+        return [self.store.artifact_folder(self.run_id), *foreign]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The run's row as JSON values, times in microseconds since 1970 UTC."""
+        return plain_row(self.row)
+
+
+_ROW = ("run_id", "project", "name", "owner", "state", "created_us", "ended_us")
+
+
+def plain_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of the runs table as JSON values."""
+    error = json.loads(row["error"]) if row["error"] else None
+    return {name: row[name] for name in _ROW} | {"error": error}
