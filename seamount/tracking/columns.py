@@ -1,0 +1,150 @@
+"""Points as numpy columns: `Rows` of many series as they are stored, `Columns` of one as asked for.
+
+A step is an int or a float and comes back as which it was logged: `step` holds its floor (within 64
+bits), `real` the float itself, or NaN where it was an int.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from seamount.tracking.blocks import Block
+from seamount.tracking.index import Point
+
+_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Points of many series: arrays of equal length (int64, and float64 for real and value)."""
+
+    series: Any
+    segment: Any
+    sequence: Any
+    step: Any
+    real: Any
+    time_us: Any
+    value: Any
+
+    def __len__(self) -> int:
+        return len(self.series)
+
+    def take(self, which: Any) -> Rows:
+        """The rows that an index array, a mask or a slice names."""
+        return Rows(*(getattr(self, field.name)[which] for field in fields(self)))
+
+    def in_order(self) -> Rows:
+        """By series, step, time, segment and sequence."""
+        keys = (self.series, self.step, self._rest(), self.time_us, self.segment, self.sequence)
+        if _ordered(keys):
+            return self
+        return self.take(np.lexsort(keys[::-1]))
+
+    def _rest(self) -> Any:
+        return rest(self.step, self.real)
+
+    def below(self, step: float) -> Any:
+        """Mask of the rows whose step is lower than `step`."""
+        floor, real = split_steps(np.array([step], object if type(step) is int else np.float64))
+        limit, beyond = floor[0], rest(floor, real)[0]
+        return (self.step < limit) | ((self.step == limit) & (self._rest() < beyond))
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Points of one metric by step, then time.
+
+    `steps` is int64 if all were logged as ints, float64 if all were floats, else objects; `floors`
+    are the steps rounded down, as int64.
+    """
+
+    steps: Any
+    floors: Any
+    times_us: Any
+    values: Any
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def take(self, which: Any) -> Columns:
+        """The points that an index array, a mask or a slice names."""
+        return Columns(*(getattr(self, field.name)[which] for field in fields(self)))
+
+    def points(self) -> list[Point]:
+        """The same as Point objects."""
+        rows = zip(self.steps.tolist(), self.values.tolist(), self.times_us.tolist(), strict=True)
+        return [Point(*row) for row in rows]
+
+
+def columns_of(rows: Rows) -> Columns:
+    """`rows` of one series, which are in order, as Columns."""
+    return Columns(_steps(rows.step, rows.real), rows.step, rows.time_us, rows.value)
+
+
+def rows_of(block: Block, series: Sequence[int | None], segment: int) -> Rows:
+    """The points of a block; `series` names the id of each of its columns, None to leave it out."""
+    wanted = [place for place, number in enumerate(series) if number is not None]
+    ids = np.array([series[place] for place in wanted], np.int64)
+    count, width = len(block.sequence), len(wanted)
+    values = block.values if width == len(series) else block.values[:, wanted]
+    step, real = split_steps(block.steps)
+    return Rows(
+        np.repeat(ids, count),
+        np.full(count * width, segment, np.int64),
+        *(np.tile(column, width) for column in (block.sequence, step, real, block.time_us)),
+        values.T.ravel(),
+    )
+
+
+def joined(pieces: Sequence[Rows]) -> Rows:
+    """Rows of several pieces, one after the other."""
+    if len(pieces) == 1:
+        return pieces[0]
+    kinds = [np.float64 if f.name in ("real", "value") else np.int64 for f in fields(Rows)]
+    return Rows(*(
+        np.concatenate([getattr(piece, field.name) for piece in pieces] or [np.empty(0, kind)])
+        for field, kind in zip(fields(Rows), kinds, strict=True)
+    ))  # fmt: skip
+
+
+def split_steps(steps: Any) -> tuple[Any, Any]:
+    """(floor, real) of an array of steps that are all ints or all floats."""
+    if steps.dtype != np.float64:
+        return steps.astype(np.int64), np.full(len(steps), np.nan)
+    floor = np.floor(steps)
+    inside = np.abs(floor) < 2.0**63
+    whole = np.where(inside, floor, 0.0).astype(np.int64)
+    return np.where(inside, whole, np.where(floor < 0, _LOWEST, _HIGHEST)), steps.copy()
+
+
+def rest(step: Any, real: Any) -> Any:
+    """What a step lies above its floor, so that (step, rest) sorts ints and floats exactly."""
+    return np.where(np.isnan(real), 0.0, real - step)
+
+
+def _steps(step: Any, real: Any) -> Any:
+    whole = np.isnan(real)
+    if whole.all():
+        return step
+    if not whole.any():
+        return real
+    mixed = real.astype(object)
+    mixed[whole] = step[whole]
+    return mixed
+
+
+def _ordered(keys: tuple[Any, ...]) -> bool:
+    """Whether rows stand in the order of `keys`, most significant first."""
+    undecided: Any = True
+    for key in keys:
+        before, after = key[:-1], key[1:]
+        if (undecided & (after < before)).any():
+            return False
+        undecided = undecided & (after == before)
+        if not undecided.any():
+            return True
+    return True
