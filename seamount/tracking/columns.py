@@ -104,11 +104,16 @@ def joined(pieces: Sequence[Rows]) -> Rows:
     """Rows of several pieces, one after the other."""
     if len(pieces) == 1:
         return pieces[0]
-    kinds = [np.float64 if f.name in ("real", "value") else np.int64 for f in fields(Rows)]
-    return Rows(*(
-        np.concatenate([getattr(piece, field.name) for piece in pieces] or [np.empty(0, kind)])
-        for field, kind in zip(fields(Rows), kinds, strict=True)
-    ))  # fmt: skip
+    if not pieces:
+        return nothing()
+    names = [field.name for field in fields(Rows)]
+    return Rows(*(np.concatenate([getattr(each, name) for each in pieces]) for name in names))
+
+
+def nothing() -> Rows:
+    """No rows."""
+    whole, real = np.empty(0, np.int64), np.empty(0)
+    return Rows(whole, whole, whole, whole, real, whole, real)
 
 
 def split_steps(steps: Any) -> tuple[Any, Any]:

@@ -20,18 +20,10 @@ from typing import TYPE_CHECKING
 
 from seamount.core.errors import CorruptData
 from seamount.tracking import segments
-from seamount.tracking.history import (
-    Label,
-    Tail,
-    has_columns,
-    read_tails,
-    snapshot,
-    tail_bytes,
-    tail_rows,
-    whole,
-)
+from seamount.tracking.history import has_columns, whole
 from seamount.tracking.index import Index
 from seamount.tracking.schema import transaction
+from seamount.tracking.snapshots import Label, Tail, read_tails, snapshot, tail_bytes, tail_rows
 
 if TYPE_CHECKING:
     from seamount.tracking.columns import Rows
@@ -94,7 +86,7 @@ def compact_run(index: Index, run_id: str, until: float | None = None) -> bool:
             while _compact_piece(index, run_id, folder):
                 if until is not None and time.monotonic() > until:
                     return True
-            while _merge(index, run_id, folder):
+            while whole(index, run_id, lambda: _merge(index, run_id, folder)):
                 pass
         except Overtaken:
             return False
@@ -174,11 +166,9 @@ def _merge(index: Index, run_id: str, folder: Path) -> bool:
                 taken.append(file)
                 total += rows
         if len(parts) >= MERGED_PARTS and len(taken) > 1:
-            merged = whole(
-                index, run_id, lambda files=taken: joined([read_part(folder / f) for f in files])
-            )
+            pieces = [read_part(folder / file) for file in taken]
             ids = snapshot(index, run_id).ids
-            _publish(index, run_id, folder, merged.in_order(), ids, [], taken)
+            _publish(index, run_id, folder, joined(pieces).in_order(), ids, [], taken)
             return True
     return False
 

@@ -1,18 +1,14 @@
-"""Points of a run: the Parquet parts, and behind them the tail of each segment, as one.
+"""Points of a run, from its Parquet parts and the tails of its segments, as one.
 
-A reader takes the list of parts and the offsets of the segments in one transaction. Parts never
-change and segments only grow, so what it then reads is the run at that moment; a part that was
-merged away meanwhile makes it start again, and one that is lost or damaged is made anew from the
-segments, which are the truth.
+A part that was merged away while it was read makes the reader start again; one that is lost or
+damaged is made anew from the segments, which are the truth.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import json
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,6 +17,7 @@ from seamount.tracking import segments
 from seamount.tracking.index import Index, Point
 from seamount.tracking.schema import transaction
 from seamount.tracking.segments import Decoder
+from seamount.tracking.snapshots import Snapshot, snapshot, tail_points
 
 if TYPE_CHECKING:
     from seamount.tracking.columns import Columns, Rows
@@ -29,49 +26,6 @@ log = logging.getLogger("seamount.tracking")
 
 _TRIES = 10
 _T = TypeVar("_T")
-Label = tuple[str, int, int]  # name, rank, attempt
-
-
-@dataclass(frozen=True)
-class Tail:
-    """The records of a segment that are in no part: the bytes from `start` to `end` of `path`."""
-
-    segment: int
-    path: Path
-    rank: int
-    attempt: int
-    start: int
-    end: int
-    sets: dict[int, tuple[str, ...]]
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """Where the points of a run were at one moment; `ids` maps the series asked for to their ids.
-
-    `first_steps` gives the lowest step of each id.
-    """
-
-    parts: list[Path]
-    tails: list[Tail]
-    ids: dict[Label, int]
-    first_steps: dict[int, Any]
-
-    @property
-    def labels(self) -> dict[int, Label]:
-        """Series id -> (name, rank, attempt)."""
-        return {number: label for label, number in self.ids.items()}
-
-    def hidden_from(self) -> dict[int, Any]:
-        """Series id -> the step from which later attempts of the rank stand in its place."""
-        found: dict[int, Any] = {}
-        lowest: dict[tuple[str, int], Any] = {}
-        for (name, rank, _), number in sorted(self.ids.items(), reverse=True):
-            step = self.first_steps[number]
-            if (ceiling := lowest.get((name, rank))) is not None:
-                found[number] = ceiling
-            lowest[name, rank] = step if ceiling is None else min(ceiling, step)
-        return found
 
 
 def has_columns() -> bool:
@@ -113,52 +67,6 @@ def all_columns(index: Index, run_id: str) -> dict[tuple[str, int], Columns]:
     return whole(index, run_id, read)
 
 
-def snapshot(
-    index: Index,
-    run_id: str,
-    name: str | None = None,
-    rank: int | None = None,
-    attempt: int | None = None,
-) -> Snapshot:
-    """Where the points (of a metric, of an attempt) now are, as one transaction sees it."""
-    db = index.db
-    db.execute("BEGIN")
-    try:
-        series = db.execute(
-            "SELECT name, rank, attempt, id, min_step FROM series WHERE run_id = ?1 AND points > 0"
-            " AND (?2 IS NULL OR name = ?2) AND (?3 IS NULL OR rank = ?3)"
-            " AND (?4 IS NULL OR attempt = ?4)",
-            (run_id, name, rank, attempt),
-        ).fetchall()
-        parts = db.execute("SELECT file FROM parts WHERE run_id = ?", (run_id,)).fetchall()
-        tails = read_tails(index, run_id)
-    finally:
-        db.execute("COMMIT")
-    folder = index.folder / "points" / run_id
-    return Snapshot(
-        [folder / file for (file,) in parts],
-        tails,
-        {(row[0], row[1], row[2]): row[3] for row in series},
-        {row[3]: row[4] for row in series},
-    )
-
-
-def read_tails(index: Index, run_id: str) -> list[Tail]:
-    """The segments of a run that hold records behind what the parts have."""
-    folder = index.folder / "segments" / run_id
-    rows = index.db.execute(
-        "SELECT id, file, rank, attempt, compacted, position FROM segments"
-        " WHERE run_id = ? AND position > compacted ORDER BY id",
-        (run_id,),
-    ).fetchall()
-    query = "SELECT set_id, names FROM sets WHERE segment_id = ?"
-    return [
-        Tail(number, folder / file, rank, attempt, start, end,
-             {i: tuple(json.loads(names)) for i, names in index.db.execute(query, (number,))})
-        for number, file, rank, attempt, start, end in rows
-    ]  # fmt: skip
-
-
 def read_rows(found: Snapshot, *, only: bool = False) -> Rows:
     """The points of the snapshot's series, in order; `only` if those are not all of the run's."""
     from seamount.tracking.columns import joined
@@ -166,8 +74,7 @@ def read_rows(found: Snapshot, *, only: bool = False) -> Rows:
 
     wanted = list(found.ids.values()) if only else None
     pieces = [read_part(path, wanted) for path in found.parts] if found.ids else []
-    for tail in found.tails:
-        pieces += tail_rows(tail, tail_bytes(tail, tail.end), found.ids)[0]
+    pieces.append(tail_points(found))
     return joined([piece for piece in pieces if len(piece)]).in_order()
 
 
@@ -189,30 +96,6 @@ def shown(rows: Rows, found: Snapshot) -> Rows:
             keep[mine] = rows.take(mine).below(hidden[number])
             series[mine] = newest[name, rank]
     return dataclasses.replace(rows, series=series).take(keep).in_order()
-
-
-def tail_bytes(tail: Tail, end: int) -> bytes:
-    """The bytes of a tail up to `end`; none where the segment was taken away."""
-    try:
-        with tail.path.open("rb") as stream:
-            stream.seek(tail.start)
-            return stream.read(end - tail.start)
-    except FileNotFoundError:
-        log.warning("%s is gone: points that were only there are left out", tail.path)
-        return b""
-
-
-def tail_rows(tail: Tail, content: bytes, ids: dict[Label, int]) -> tuple[list[Rows], int]:
-    """(points of the series in `ids`, bytes that whole records took) of a tail's `content`."""
-    from seamount.tracking.blocks import read_blocks
-    from seamount.tracking.columns import rows_of
-
-    decoder, pieces = Decoder(dict(tail.sets)), []
-    for block in read_blocks(decoder, content)[0]:
-        numbers = [ids.get((name, tail.rank, tail.attempt)) for name in block.names]
-        if any(number is not None for number in numbers):
-            pieces.append(rows_of(block, numbers, tail.segment))
-    return pieces, decoder.consumed
 
 
 def count_by_segment(index: Index, run_id: str) -> tuple[dict[int, int], int]:
@@ -238,16 +121,20 @@ def whole(index: Index, run_id: str, read: Callable[[], _T]) -> _T:
         except (FileNotFoundError, CorruptData) as error:
             if attempt == _TRIES - 1:
                 raise CorruptData(f"points of run {run_id} cannot be read: {error}") from error
-            damaged = isinstance(error, CorruptData)
-            if damaged or _is_listed(index, run_id, Path(error.filename or "")):
+            if isinstance(error, CorruptData):
                 log.warning("points of run %s are made anew from its segments: %s", run_id, error)
                 forget_parts(index, run_id)
+            else:
+                forget_lost(index, run_id, Path(error.filename))
     raise AssertionError
 
 
-def _is_listed(index: Index, run_id: str, path: Path) -> bool:
+def forget_lost(index: Index, run_id: str, path: Path) -> None:
+    """Take a run's points for not compacted where a part is gone, and not because it was merged."""
     query = "SELECT 1 FROM parts WHERE run_id = ? AND file = ?"
-    return index.db.execute(query, (run_id, path.name)).fetchone() is not None
+    if index.db.execute(query, (run_id, path.name)).fetchone() is not None:
+        log.warning("%s is gone: the run's points are made anew from its segments", path)
+        forget_parts(index, run_id)
 
 
 def forget_parts(index: Index, run_id: str) -> None:

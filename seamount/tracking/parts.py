@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from seamount.core.errors import CorruptData
 from seamount.tracking.columns import Rows, joined
-from seamount.tracking.history import Label
+from seamount.tracking.snapshots import Label
 
 ROW_GROUP_ROWS = 1 << 16
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seamount.core.errors import UserError
 from seamount.core.registry import unknown
 from seamount.tracking.index import Index
 from seamount.tracking.names import check_run_id
 from seamount.tracking.store import open_store
+
+if TYPE_CHECKING:
+    from seamount.tracking.columns import Columns
 
 _RUN_COLUMNS = ("run_id", "project", "name", "owner", "state", "created_us", "ended_us")
 
@@ -44,13 +49,26 @@ def points(
     store: str | Path | None, run_id: str, metric: str, rank: int = 0
 ) -> list[dict[str, Any]]:
     """Points {"step", "value", "time_us"} of a metric by step; raises UserError if unknown."""
+    with _metric(store, run_id, metric, rank) as index:
+        return [asdict(point) for point in index.history(run_id, metric, rank)]
+
+
+def columns(store: str | Path | None, run_id: str, metric: str, rank: int = 0) -> Columns:
+    """The same points as numpy columns (needs the extra `query`)."""
+    with _metric(store, run_id, metric, rank) as index:
+        return index.columns(run_id, metric, rank)
+
+
+@contextmanager
+def _metric(store: str | Path | None, run_id: str, metric: str, rank: int) -> Iterator[Index]:
+    """The index, once the run was taken in and the metric is found there."""
     opened = open_store(store, create=False)
     opened.refresh(check_run_id(run_id))
     with opened.index() as index:
         index.run(run_id)
         if not index.has_metric(run_id, metric, rank):
             raise _unknown_metric(index, run_id, metric, rank)
-        return [asdict(point) for point in index.history(run_id, metric, rank)]
+        yield index
 
 
 def _unknown_metric(index: Index, run_id: str, metric: str, rank: int) -> UserError:
