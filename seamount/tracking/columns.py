@@ -92,12 +92,11 @@ def rows_of(block: Block, series: Sequence[int | None], segment: int) -> Rows:
     count, width = len(block.sequence), len(wanted)
     values = block.values if width == len(series) else block.values[:, wanted]
     step, real = split_steps(block.steps)
-    return Rows(
-        np.repeat(ids, count),
-        np.full(count * width, segment, np.int64),
-        *(np.tile(column, width) for column in (block.sequence, step, real, block.time_us)),
-        values.T.ravel(),
+    sequence, floor, floats, time_us = (
+        np.tile(column, width) for column in (block.sequence, step, real, block.time_us)
     )
+    segments = np.full(count * width, segment, np.int64)
+    return Rows(np.repeat(ids, count), segments, sequence, floor, floats, time_us, values.T.ravel())
 
 
 def joined(pieces: Sequence[Rows]) -> Rows:

@@ -84,7 +84,7 @@ def _answer(index: Index, query: str, listed: list[tuple[str, Path]]) -> Any:
             connection.register(table, _SMALL[table](index))
         for statement in _LOCK:
             connection.execute(statement)
-        return connection.execute(query).to_arrow_table()
+        return connection.sql(query).to_arrow_table()
 
 
 def _check(connection: Any, query: str) -> None:
@@ -110,7 +110,7 @@ def _add_points(connection: Any, index: Index, listed: list[tuple[str, Path]]) -
     import pyarrow as pa
 
     from seamount.tracking import parts
-    from seamount.tracking.snapshots import all_snapshots
+    from seamount.tracking.snapshots import all_snapshots, tail_points
 
     snapshots = all_snapshots(index)
     schema = parts.empty_table().schema.append(pa.field("run_id", pa.string()))
@@ -118,11 +118,9 @@ def _add_points(connection: Any, index: Index, listed: list[tuple[str, Path]]) -
     tails = [pa.table([[]] * len(schema), schema=schema)]
     for run_id, each in snapshots.items():
         if each.tails:
-            rows = history.tail_points(each)
-            table = parts.to_table(rows, each.labels)
-            tails.append(
-                table.append_column(schema.field("run_id"), pa.array([run_id] * len(rows)))
-            )
+            table = parts.to_table(tail_points(each), each.labels)
+            run = pa.repeat(pa.scalar(run_id), len(table))
+            tails.append(table.append_column(schema.field("run_id"), run))
     connection.register("parts", _dataset(listed, schema))
     connection.register("tails", pa.concat_tables(tails))
     connection.register("hidden", _hidden(index))
