@@ -142,13 +142,20 @@ def test_blocks_hold_what_records_give_whatever_bytes_are_damaged(flips, place, 
     records = [r for r in one.records(data) if r.kind == segments.METRICS]
     blocks, _ = read_blocks(many, data)
     assert (one.consumed, one.damaged, one.sets) == (many.consumed, many.damaged, many.sets)
-    right = sorted((r.sequence, repr(r.body[1]), name, value)
-                   for r in records for name, value in zip(r.body[0], r.body[2], strict=True))  # fmt: skip
-    found = sorted((sequence, repr(step), name, value) for b in blocks
-                   for sequence, step, row in zip(b.sequence.tolist(), b.steps.tolist(),
-                                                  b.values.tolist(), strict=True)
-                   for name, value in zip(b.names, row, strict=True))  # fmt: skip
-    assert found == right
+    right = [
+        (record.sequence, repr(record.body[1]), *pair)
+        for record in records
+        for pair in zip(record.body[0], record.body[2], strict=True)
+    ]
+    found = [
+        (sequence, repr(step), *pair)
+        for block in blocks
+        for sequence, step, row in zip(
+            block.sequence.tolist(), block.steps.tolist(), block.values.tolist(), strict=True
+        )
+        for pair in zip(block.names, row, strict=True)
+    ]
+    assert sorted(found) == sorted(right)
 
 
 def brute_envelope(values: list[float], limit: int) -> list[int]:
