@@ -6,7 +6,7 @@ bits), `real` the float itself, or NaN where it was an int.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -16,6 +16,7 @@ from seamount.tracking.blocks import Block
 from seamount.tracking.index import Point
 
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
+_LAST_EXACT = 2**63 - 1024  # the largest int64 that is a double
 
 
 @dataclass(frozen=True)
@@ -39,19 +40,25 @@ class Rows:
 
     def in_order(self) -> Rows:
         """By series, step, time, segment and sequence."""
-        keys = (self.series, self.step, self._rest(), self.time_us, self.segment, self.sequence)
-        if _ordered(keys):
+        if _ordered(self._keys()):
             return self
-        return self.take(np.lexsort(keys[::-1]))
+        return self.take(np.lexsort(list(self._keys())[::-1]))
 
-    def _rest(self) -> Any:
-        return rest(self.step, self.real)
+    def _keys(self) -> Iterator[Any]:
+        """What rows are sorted by, most significant first; each is made when it is asked for."""
+        yield self.series
+        yield self.step
+        yield within(self.step, self.real)
+        yield self.time_us
+        yield self.segment
+        yield self.sequence
 
     def below(self, step: float) -> Any:
         """Mask of the rows whose step is lower than `step`."""
         floor, real = split_steps(np.array([step], object if type(step) is int else np.float64))
-        limit, beyond = floor[0], rest(floor, real)[0]
-        return (self.step < limit) | ((self.step == limit) & (self._rest() < beyond))
+        limit, inside = floor[0], within(floor, real)[0]
+        lower = within(self.step, self.real) < inside
+        return (self.step < limit) | ((self.step == limit) & lower)
 
 
 @dataclass(frozen=True)
@@ -125,9 +132,13 @@ def split_steps(steps: Any) -> tuple[Any, Any]:
     return np.where(inside, whole, np.where(floor < 0, _LOWEST, _HIGHEST)), steps.copy()
 
 
-def rest(step: Any, real: Any) -> Any:
-    """What a step lies above its floor, so that (step, rest) sorts ints and floats exactly."""
-    return np.where(np.isnan(real), 0.0, real - step)
+def within(step: Any, real: Any) -> Any:
+    """A double that orders steps of one floor, so that (floor, this) sorts ints and floats exactly.
+
+    Where floats can have the same floor, an int is exact as a double, or (at the end of 64 bits,
+    where the floor of larger floats is cut) lower than all of them.
+    """
+    return np.where(np.isnan(real), np.minimum(step, _LAST_EXACT).astype(np.float64), real)
 
 
 def _steps(step: Any, real: Any) -> Any:
@@ -141,7 +152,7 @@ def _steps(step: Any, real: Any) -> Any:
     return mixed
 
 
-def _ordered(keys: tuple[Any, ...]) -> bool:
+def _ordered(keys: Iterator[Any]) -> bool:
     """Whether rows stand in the order of `keys`, most significant first."""
     undecided: Any = True
     for key in keys:

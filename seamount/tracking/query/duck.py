@@ -43,9 +43,9 @@ _VIEWS = f"""
 CREATE VIEW every_point AS SELECT * FROM parts UNION ALL SELECT * FROM tails;
 CREATE VIEW points AS SELECT {_VISIBLE} FROM every_point;
 CREATE VIEW metrics AS SELECT {_VISIBLE} FROM every_point
-    LEFT JOIN (SELECT series AS replaced, step AS from_step, rest FROM hidden) ON series = replaced
+    LEFT JOIN (SELECT series AS replaced, step AS from_step, inside FROM hidden) ON series = replaced
     WHERE replaced IS NULL OR step < from_step
-    OR (step = from_step AND coalesce(real - step, 0) < rest);
+    OR (step = from_step AND coalesce(real, least(step, 9223372036854774784)) < inside);
 """
 
 
@@ -141,11 +141,11 @@ def _dataset(listed: list[tuple[str, Path]], schema: Any) -> Any:
 
 
 def _hidden(index: Index) -> Any:
-    """Series id -> step (floor and rest) from which a later attempt stands in its place."""
+    """Series id -> step (floor, and `within` it) from which a later attempt stands in its place."""
     import numpy as np
     import pyarrow as pa
 
-    from seamount.tracking.columns import rest, split_steps
+    from seamount.tracking.columns import split_steps, within
     from seamount.tracking.snapshots import replaced_from
 
     rows = index.db.execute(
@@ -158,7 +158,7 @@ def _hidden(index: Index) -> Any:
     return pa.table({
         "series": pa.array(list(found), pa.int64()),
         "step": pa.array([int(floor[0]) for floor, _ in steps], pa.int64()),
-        "rest": pa.array([float(rest(*step)[0]) for step in steps], pa.float64()),
+        "inside": pa.array([float(within(*step)[0]) for step in steps], pa.float64()),
     })  # fmt: skip
 
 
