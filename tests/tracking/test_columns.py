@@ -24,7 +24,8 @@ from seamount.tracking.verify import verify
 
 STEPS = st.one_of(
     st.integers(-3, 12),
-    st.sampled_from([2**53, 2**53 + 1, 2**63 - 1, 2.0**63, -(2**63), -(2.0**63), 1e300, -1e300]),
+    st.sampled_from([2**53, 2**53 + 1, 2**63 - 1, 2.0**63, -(2**63), -(2.0**63)]),
+    st.sampled_from([1e300, -1e300]),
     st.sampled_from([0.5, 2.5, 3.0, -0.0, -5e-324, -1e-300]),
     st.floats(-4, 12),
 )
