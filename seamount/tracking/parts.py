@@ -85,10 +85,17 @@ def read_part(path: Path, series: list[int] | None = None) -> Rows:
         raise FileNotFoundError(errno.ENOENT, "a part is gone", str(path)) from error
     except (OSError, pa.ArrowException) as error:
         raise CorruptData(f"{path} cannot be read: {error}") from error
-    rows = Rows(*(table.column(field.name).to_numpy() for field in fields(Rows)))
+    rows = Rows(*(_array(table.column(field.name)) for field in fields(Rows)))
     if wanted is None or not len(rows):
         return rows
     return joined([rows.take(slice(*_range(rows.series, each))) for each in wanted])
+
+
+def _array(column: Any) -> Any:
+    """A column as numpy, NaN where it is null; `to_numpy` would import pandas first (a second)."""
+    if column.null_count:
+        column = column.fill_null(float("nan"))
+    return np.from_dlpack(column.combine_chunks())
 
 
 def _range(series: Any, number: int) -> tuple[int, int]:

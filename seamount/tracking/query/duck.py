@@ -43,7 +43,8 @@ _VIEWS = f"""
 CREATE VIEW every_point AS SELECT * FROM parts UNION ALL SELECT * FROM tails;
 CREATE VIEW points AS SELECT {_VISIBLE} FROM every_point;
 CREATE VIEW metrics AS SELECT {_VISIBLE} FROM every_point
-    LEFT JOIN (SELECT series AS replaced, step AS from_step, inside FROM hidden) ON series = replaced
+    LEFT JOIN (SELECT series AS replaced, step AS from_step, inside FROM hidden)
+    ON series = replaced
     WHERE replaced IS NULL OR step < from_step
     OR (step = from_step AND coalesce(real, least(step, 9223372036854774784)) < inside);
 """
