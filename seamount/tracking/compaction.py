@@ -39,7 +39,9 @@ BUDGET_S = 0.5
 
 _DUE = """SELECT run_id FROM segments WHERE position > compacted AND (?1 IS NULL OR run_id = ?1)
     GROUP BY run_id HAVING sum(position - compacted) > ?2
-    OR (sum(position - compacted) > ?3 AND max(state = 'open') = 0)"""
+    OR (sum(position - compacted) > ?3 AND max(state = 'open') = 0)
+    UNION SELECT run_id FROM parts WHERE rows <= ?4 AND (?1 IS NULL OR run_id = ?1)
+    GROUP BY run_id, level HAVING count(*) >= ?5"""
 
 
 class Overtaken(Exception):
@@ -57,7 +59,8 @@ class Move:
 
 def compact_due(index: Index, run_id: str | None = None, budget_s: float = BUDGET_S) -> None:
     """Compact the runs (or the one) with long tails; no new part is begun after `budget_s`."""
-    values = (run_id, TAIL_BYTES, ENDED_TAIL_BYTES)
+    merged = (MERGED_ROWS // MERGED_PARTS, MERGED_PARTS)
+    values = (run_id, TAIL_BYTES, ENDED_TAIL_BYTES, *merged)
     due = [row[0] for row in index.db.execute(_DUE, values)]
     if not due or not has_columns():
         return
@@ -82,12 +85,15 @@ def compact_run(index: Index, run_id: str, until: float | None = None) -> bool:
         if not held:
             return False
         sweep(index, run_id, folder)
+        steps = (
+            lambda: whole(index, run_id, lambda: _merge(index, run_id, folder)),
+            lambda: _compact_piece(index, run_id, folder),
+        )
         try:
-            while _compact_piece(index, run_id, folder):
+            # Merging comes first: a writer that keeps the other step busy must not starve it.
+            while any([step() for step in steps]):
                 if until is not None and time.monotonic() > until:
-                    return True
-            while whole(index, run_id, lambda: _merge(index, run_id, folder)):
-                pass
+                    break
         except Overtaken:
             return False
     return True
@@ -156,16 +162,13 @@ def _merge(index: Index, run_id: str, folder: Path) -> bool:
     from seamount.tracking.columns import joined
     from seamount.tracking.parts import read_part
 
-    by_level: dict[int, list[tuple[str, int]]] = {}
+    by_level: dict[int, list[str]] = {}
     for file, rows, level in _parts(index, run_id):
-        by_level.setdefault(level, []).append((file, rows))
-    for parts in by_level.values():
-        taken, total = [], 0
-        for file, rows in parts:  # the smallest first
-            if total + rows <= MERGED_ROWS:
-                taken.append(file)
-                total += rows
-        if len(parts) >= MERGED_PARTS and len(taken) > 1:
+        if rows <= MERGED_ROWS // MERGED_PARTS:
+            by_level.setdefault(level, []).append(file)
+    for files in by_level.values():
+        if len(files) >= MERGED_PARTS:
+            taken = files[:MERGED_PARTS]
             pieces = [read_part(folder / file) for file in taken]
             ids = snapshot(index, run_id).ids
             _publish(index, run_id, folder, joined(pieces).in_order(), ids, [], taken)

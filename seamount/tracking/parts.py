@@ -1,8 +1,9 @@
 """Parts: Parquet files of a run's points, sorted by series and step, never changed once named.
 
 Columns: series (its id in index.db), name, rank, attempt, segment (id in index.db), sequence, step
-(int64, rounded down), real (the step as a double where it was logged as one), time_us (microseconds
-since 1970 UTC), value. Row groups carry statistics, so that one series is read without the others.
+(int64, rounded down), real (the step as a double where it was logged as one, else NaN), time_us
+(microseconds since 1970 UTC), value. Row groups carry statistics, so that one series is read
+without the others.
 """
 
 from __future__ import annotations
@@ -29,29 +30,41 @@ _SCHEMA = pa.schema([
     ("sequence", pa.int64()), ("step", pa.int64()), ("real", pa.float64()),
     ("time_us", pa.int64()), ("value", pa.float64()),
 ])  # fmt: skip
-_REPEATED = ["series", "name", "rank", "attempt", "segment"]
+_REPEATED = ["series", "name", "rank", "attempt", "segment", "real"]
 _COUNTED = dict.fromkeys(("sequence", "step", "time_us"), "DELTA_BINARY_PACKED")
 
 
 def to_table(rows: Rows, labels: dict[int, Label]) -> Any:
-    """`rows`, which are in order, as an Arrow table; `labels` says what each series id stands for.
-
-    A value that is NaN stays NaN; `real` is null where a step was an int.
-    """
+    """`rows`, which are in order, as an Arrow table; `labels` says what a series id stands for."""
     starts = np.flatnonzero(np.diff(rows.series, prepend=rows.series[:1] - 1))
     counts = np.diff(starts, append=len(rows))
     here = [labels[number] for number in rows.series[starts].tolist()]
-    names = pa.DictionaryArray.from_arrays(
-        np.repeat(np.arange(len(here), dtype=np.int32), counts),
-        pa.array([label[0] for label in here], pa.string()),
-    )
-    rank, attempt = (
-        np.repeat(np.array([label[place] for label in here], np.int32), counts) for place in (1, 2)
-    )
-    real = pa.array(rows.real, mask=np.isnan(rows.real))
-    columns = [rows.series, names, rank, attempt, rows.segment, rows.sequence, rows.step, real,
+    which = np.repeat(np.arange(len(here), dtype=np.int32), counts)
+    rank, attempt = (np.array([label[n] for label in here], np.int32)[which] for n in (1, 2))
+    columns = [rows.series, which, rank, attempt, rows.segment, rows.sequence, rows.step, rows.real,
                rows.time_us, rows.value]  # fmt: skip
-    return pa.table(columns, schema=_SCHEMA)
+    arrays = [_arrow(column) for column in columns]
+    arrays[1] = pa.DictionaryArray.from_arrays(arrays[1], _texts([label[0] for label in here]))
+    return pa.Table.from_arrays(arrays, schema=_SCHEMA)
+
+
+# Arrow is given and asked for plain memory: its own conversions import pandas first (a second).
+def _arrow(values: Any) -> Any:
+    kind = pa.from_numpy_dtype(values.dtype)
+    return pa.Array.from_buffers(
+        kind, len(values), [None, pa.py_buffer(np.ascontiguousarray(values))]
+    )
+
+
+def _texts(values: list[str]) -> Any:
+    encoded = [value.encode() for value in values]
+    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))]
+    return pa.Array.from_buffers(pa.string(), len(values), buffers)
+
+
+def _numpy(column: Any) -> Any:
+    return np.from_dlpack(column.combine_chunks())
 
 
 def empty_table() -> Any:
@@ -85,17 +98,10 @@ def read_part(path: Path, series: list[int] | None = None) -> Rows:
         raise FileNotFoundError(errno.ENOENT, "a part is gone", str(path)) from error
     except (OSError, pa.ArrowException) as error:
         raise CorruptData(f"{path} cannot be read: {error}") from error
-    rows = Rows(*(_array(table.column(field.name)) for field in fields(Rows)))
+    rows = Rows(*(_numpy(table.column(field.name)) for field in fields(Rows)))
     if wanted is None or not len(rows):
         return rows
     return joined([rows.take(slice(*_range(rows.series, each))) for each in wanted])
-
-
-def _array(column: Any) -> Any:
-    """A column as numpy, NaN where it is null; `to_numpy` would import pandas first (a second)."""
-    if column.null_count:
-        column = column.fill_null(float("nan"))
-    return np.from_dlpack(column.combine_chunks())
 
 
 def _range(series: Any, number: int) -> tuple[int, int]:

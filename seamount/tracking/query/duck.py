@@ -37,8 +37,8 @@ _LOCK = (
     "SET lock_configuration = true",
 )
 
-_VISIBLE = "run_id, name, rank, attempt, coalesce(real, step) AS step, step AS whole_step, " \
-    "make_timestamp(time_us) AS time, value"  # fmt: skip
+_VISIBLE = """run_id, name, rank, attempt, if(isnan(real), step, real) AS step,
+    step AS whole_step, make_timestamp(time_us) AS time, value"""
 _VIEWS = f"""
 CREATE VIEW every_point AS SELECT * FROM parts UNION ALL SELECT * FROM tails;
 CREATE VIEW points AS SELECT {_VISIBLE} FROM every_point;
@@ -46,7 +46,7 @@ CREATE VIEW metrics AS SELECT {_VISIBLE} FROM every_point
     LEFT JOIN (SELECT series AS replaced, step AS from_step, inside FROM hidden)
     ON series = replaced
     WHERE replaced IS NULL OR step < from_step
-    OR (step = from_step AND coalesce(real, least(step, 9223372036854774784)) < inside);
+    OR (step = from_step AND if(isnan(real), least(step, 9223372036854774784), real) < inside);
 """
 
 
