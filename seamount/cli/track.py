@@ -3,9 +3,11 @@ track_find.py and track_judge.py."""
 
 from __future__ import annotations
 
+import csv as csv_module
+import decimal
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -55,6 +57,54 @@ def verify(
         raise SeamountError(f"run {run}: {'; '.join(result['problems'])}")
 
 
+@app.command(cls=JsonCommand)
+def sql(
+    query: Annotated[str, typer.Argument(help="One SELECT over metrics, configs, runs, tags, ...")],
+    csv: Annotated[bool, typer.Option("--csv", help="Print as CSV.")] = False,
+    store: StoreOption = None,
+    json_file: JsonOption = None,
+) -> None:
+    """Ask the store in SQL (DuckDB's); it reads the store's own tables and nothing else.
+
+    Example: seamount track sql "select run_id, min(value) from metrics group by run_id"
+    """
+    from seamount.tracking import query as questions
+
+    table = questions.sql(query, store)
+    names, rows = table.column_names, [[_plain(v) for v in r.values()] for r in table.to_pylist()]
+    if emit([dict(zip(names, row, strict=True)) for row in rows], json_file):
+        return
+    if csv:
+        writer = csv_module.writer(sys.stdout, lineterminator="\n")
+        writer.writerows([names, *rows])
+    else:
+        _print_table(names, rows)
+
+
+@app.command()
+def compact(
+    run: Annotated[str | None, typer.Argument(help="Run id (default: every run).")] = None,
+    store: StoreOption = None,
+) -> None:
+    """Put the metric points of a run into Parquet files now; readers also do it by and by.
+
+    Example: seamount track compact
+    """
+    from seamount.tracking.compaction import compact_run
+    from seamount.tracking.history import has_columns
+    from seamount.tracking.store import open_store
+
+    if not has_columns():
+        raise UserError("compaction needs pyarrow: run `pip install seamount[query]`")
+    opened = open_store(store, create=False)
+    opened.refresh(run)
+    with opened.index() as index:
+        wanted = [index.run(run)] if run else index.runs(deleted=True)
+        for row in wanted:
+            if not compact_run(index, row["run_id"]):
+                typer.echo(f"{row['run_id']} is being compacted by another process", err=True)
+
+
 @app.command()
 def ui(
     host: Annotated[str, typer.Option(help="Address to listen on (loopback only).")] = "127.0.0.1",
@@ -86,3 +136,18 @@ def _server_command(uri: str, host: str, port: int) -> list[str]:
 
 def _server_environment() -> dict[str, str]:
     return settings.child_environment(MLFLOW_DISABLE_TELEMETRY="true", DO_NOT_TRACK="true")
+
+
+def _plain(value: Any) -> Any:
+    """A cell as JSON can hold it."""
+    if isinstance(value, decimal.Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    plain = value is None or isinstance(value, bool | int | float | str | list | dict)
+    return value if plain else str(value)
+
+
+def _print_table(names: list[str], rows: list[list[Any]]) -> None:
+    cells = [names, *([("" if v is None else str(v)) for v in row] for row in rows)]
+    widths = [max(len(row[place]) for row in cells) for place in range(len(names))]
+    for row in cells:
+        typer.echo("  ".join(v.ljust(w) for v, w in zip(row, widths, strict=True)).rstrip())

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from typing import Any
 
-from seamount.tracking.index import Point
+import numpy as np
 
 
-def envelope(points: Sequence[Point], limit: int) -> list[Point]:
-    """At most `limit` of `points` (given and returned by step), among them every bucket's extremes.
+def envelope(values: Any, limit: int) -> Any:
+    """Ascending places of at most `limit` of `values`, every bucket's extremes among them.
 
     Buckets hold equal counts of points (the M4 aggregation of Jugel et al., VLDB 2014, cut by count
     instead of by pixel column). Below four points only the last ones are kept; points that are not
     finite take part as first or last only.
     """
-    if len(points) <= limit:
-        return list(points)
+    count = len(values)
+    if count <= limit:
+        return np.arange(count)
     if limit < 4:
-        return list(points[-limit:]) if limit == 1 else [points[0], *points[-(limit - 1) :]]
+        last = np.arange(count - limit, count)
+        return last if limit == 1 else np.concatenate([[0], last[1:]])
     buckets = limit // 4
-    kept: list[Point] = []
-    for bucket in range(buckets):
-        start, end = (len(points) * b // buckets for b in (bucket, bucket + 1))
-        part = range(start, end)
-        finite = [i for i in part if math.isfinite(points[i].value)] or list(part)
-        lowest = min(finite, key=lambda i: points[i].value)
-        highest = max(finite, key=lambda i: points[i].value)
-        kept += [points[i] for i in sorted({start, lowest, highest, end - 1})]
-    return kept
+    bounds = count * np.arange(buckets + 1) // buckets
+    starts, lasts = bounds[:-1], bounds[1:] - 1
+    # A row a bucket; the shorter rows repeat their last point, which changes no extreme.
+    width = int((lasts - starts).max()) + 1
+    places = np.minimum(starts[:, None] + np.arange(width), lasts[:, None])
+    rows = values[places]
+    finite = np.isfinite(rows)
+    lowest = starts + np.where(finite, rows, np.inf).argmin(axis=1)
+    highest = starts + np.where(finite, rows, -np.inf).argmax(axis=1)
+    some = finite.any(axis=1)
+    kept = [starts, np.where(some, lowest, starts), np.where(some, highest, starts), lasts]
+    return np.unique(np.concatenate(kept))

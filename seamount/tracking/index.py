@@ -1,84 +1,24 @@
 """The index: SQLite tables made from the segments, and the questions readers ask of them.
 
 It holds nothing that the segments do not: remove index.db, and the next reader makes it again.
-NaN is stored as NULL (SQLite has none) and comes back as NaN. A restarted rank logs under a new
-attempt: `history` shows of each attempt the points below the first step of the later ones.
+NaN is stored as NULL (SQLite has none) and comes back as NaN. Points are not in it: they stand in
+columns (seamount.tracking.history), and are asked for here.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from seamount.core.errors import UserError, explain_os_error
+from seamount.core.errors import UserError
 from seamount.tracking.configs import digest
+from seamount.tracking.schema import open_database
 
-SCHEMA_VERSION = 3
-_BUSY_TIMEOUT_S = 60.0
-
-_SCHEMA = """
-CREATE TABLE identity (index_id TEXT NOT NULL, revision INTEGER NOT NULL);
-CREATE TABLE runs (
-    run_id TEXT PRIMARY KEY, project TEXT NOT NULL, name TEXT NOT NULL, owner TEXT NOT NULL,
-    created_us INTEGER NOT NULL, state TEXT NOT NULL, ended_us INTEGER, error TEXT,
-    said_state TEXT, said_us INTEGER NOT NULL DEFAULT 0, said_ended_us INTEGER,
-    deleted INTEGER NOT NULL DEFAULT 0,
-    revision INTEGER NOT NULL, quiet_ns INTEGER NOT NULL DEFAULT 0);
-CREATE INDEX runs_by_revision ON runs (revision);
-CREATE TABLE segments (
-    id INTEGER PRIMARY KEY, run_id TEXT NOT NULL, file TEXT NOT NULL, host TEXT NOT NULL,
-    rank INTEGER NOT NULL, pid INTEGER NOT NULL, role TEXT NOT NULL, attempt INTEGER NOT NULL,
-    part INTEGER NOT NULL, start_us INTEGER NOT NULL, position INTEGER NOT NULL,
-    records INTEGER NOT NULL DEFAULT 0, points INTEGER NOT NULL DEFAULT 0,
-    damaged INTEGER NOT NULL DEFAULT 0, torn_bytes INTEGER NOT NULL DEFAULT 0,
-    state TEXT NOT NULL DEFAULT 'open', end_state TEXT, end_us INTEGER, error TEXT,
-    UNIQUE (run_id, file));
-CREATE TABLE sets (
-    segment_id INTEGER NOT NULL, set_id INTEGER NOT NULL, names TEXT NOT NULL,
-    PRIMARY KEY (segment_id, set_id)) WITHOUT ROWID;
-CREATE TABLE series (
-    id INTEGER PRIMARY KEY, run_id TEXT NOT NULL, name TEXT NOT NULL, rank INTEGER NOT NULL,
-    attempt INTEGER NOT NULL, points INTEGER NOT NULL DEFAULT 0, bad INTEGER NOT NULL DEFAULT 0,
-    min_step, last_step, last_us INTEGER, last_value REAL, min_value REAL, max_value REAL,
-    revision INTEGER NOT NULL DEFAULT 0, UNIQUE (run_id, name, rank, attempt));
-CREATE TABLE points (
-    series_id INTEGER NOT NULL, segment_id INTEGER NOT NULL, sequence INTEGER NOT NULL,
-    step NOT NULL, time_us INTEGER NOT NULL, value REAL,
-    PRIMARY KEY (series_id, segment_id, sequence)) WITHOUT ROWID;
-CREATE TABLE strings (
-    run_id TEXT NOT NULL, name TEXT NOT NULL, rank INTEGER NOT NULL, segment_id INTEGER NOT NULL,
-    sequence INTEGER NOT NULL, step, time_us INTEGER NOT NULL, value TEXT NOT NULL,
-    PRIMARY KEY (run_id, name, rank, segment_id, sequence)) WITHOUT ROWID;
-CREATE TABLE histograms (
-    run_id TEXT NOT NULL, name TEXT NOT NULL, rank INTEGER NOT NULL, segment_id INTEGER NOT NULL,
-    sequence INTEGER NOT NULL, step, time_us INTEGER NOT NULL, type TEXT NOT NULL,
-    edges_and_values TEXT NOT NULL,
-    PRIMARY KEY (run_id, name, rank, segment_id, sequence)) WITHOUT ROWID;
-CREATE TABLE file_series (
-    run_id TEXT NOT NULL, name TEXT NOT NULL, rank INTEGER NOT NULL, segment_id INTEGER NOT NULL,
-    sequence INTEGER NOT NULL, step, time_us INTEGER NOT NULL, path TEXT NOT NULL,
-    digest TEXT NOT NULL, size_bytes INTEGER NOT NULL, mime TEXT NOT NULL,
-    PRIMARY KEY (run_id, name, rank, segment_id, sequence)) WITHOUT ROWID;
-CREATE TABLE configs (
-    run_id TEXT NOT NULL, time_us INTEGER NOT NULL, segment_id INTEGER NOT NULL,
-    sequence INTEGER NOT NULL, data TEXT NOT NULL,
-    PRIMARY KEY (run_id, time_us, segment_id, sequence)) WITHOUT ROWID;
-CREATE TABLE tags (
-    run_id TEXT NOT NULL, key TEXT NOT NULL, value TEXT, time_us INTEGER NOT NULL,
-    PRIMARY KEY (run_id, key)) WITHOUT ROWID;
-CREATE TABLE ends (
-    run_id TEXT NOT NULL, host TEXT NOT NULL, pid INTEGER NOT NULL, start_us INTEGER NOT NULL,
-    end_us INTEGER NOT NULL, error TEXT NOT NULL,
-    PRIMARY KEY (run_id, host, pid, start_us)) WITHOUT ROWID;
-CREATE TABLE files (
-    run_id TEXT NOT NULL, name TEXT NOT NULL, time_us INTEGER NOT NULL, segment_id INTEGER NOT NULL,
-    digest TEXT NOT NULL, size_bytes INTEGER NOT NULL,
-    PRIMARY KEY (run_id, name, time_us, segment_id)) WITHOUT ROWID;
-"""
+if TYPE_CHECKING:
+    from seamount.tracking.columns import Columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +47,10 @@ class Summary:
 
 @dataclass
 class Index:
-    """An open index; use `Store.index()`."""
+    """An open index of the store in `folder`; use `Store.index()`."""
 
     db: sqlite3.Connection
+    folder: Path
 
     def close(self) -> None:
         """Close the database."""
@@ -210,26 +151,24 @@ class Index:
     def history(
         self, run_id: str, name: str, rank: int = 0, *, attempt: int | None = None
     ) -> list[Point]:
-        """Points of a metric by step, then time; of one attempt, or as the attempts follow on."""
-        found = self.db.execute(
-            "SELECT id, attempt, min_step FROM series WHERE run_id = ? AND name = ? AND rank = ?"
-            " AND points > 0 ORDER BY attempt DESC",
-            (run_id, name, rank),
-        ).fetchall()
-        points: list[Point] = []
-        ceiling = None
-        for series_id, number, min_step in found:
-            if attempt in (None, number):
-                points += self._points(series_id, ceiling if attempt is None else None)
-                ceiling = min_step if ceiling is None else min(ceiling, min_step)
-        return sorted(points, key=lambda p: (p.step, p.time_us))
+        """Points of a metric by step, then time; of one attempt, or as the attempts follow on.
 
-    def _points(self, series_id: int, ceiling: float | None) -> list[Point]:
-        query = "SELECT step, value, time_us FROM points WHERE series_id = ?1"
-        if ceiling is not None:
-            query += " AND step < ?2"
-        rows = self.db.execute(query, (series_id, ceiling)[: 1 if ceiling is None else 2])
-        return [Point(step, _real(value), time_us) for step, value, time_us in rows]
+        A restarted rank logs under a new attempt: of each attempt the points below the first step
+        of the later ones are shown. Works without numpy and pyarrow too, from the segments alone.
+        """
+        from seamount.tracking import history
+
+        if history.has_columns():
+            return history.columns(self, run_id, name, rank, attempt=attempt).points()
+        return history.plain_points(self, run_id, name, rank, attempt=attempt)
+
+    def columns(
+        self, run_id: str, name: str, rank: int = 0, *, attempt: int | None = None
+    ) -> Columns:
+        """What `history` gives, as numpy columns."""
+        from seamount.tracking import history
+
+        return history.columns(self, run_id, name, rank, attempt=attempt)
 
     def next_steps(self, run_id: str, rank: int) -> dict[str, int]:
         """Metric name -> the whole step after its last one, for numbering that goes on."""
@@ -246,41 +185,8 @@ class Index:
 
 
 def open_index(path: Path) -> Index:
-    """Open the index, made (or remade, if of another schema) where needed."""
-    try:
-        db = _connect(path)
-        version = db.execute("PRAGMA user_version").fetchone()[0]
-        if version not in (0, SCHEMA_VERSION):
-            db.close()
-            path.unlink(missing_ok=True)  # made from the segments, so it can be made again
-            db, version = _connect(path), 0
-        if version == 0:
-            _create(db)
-    except sqlite3.OperationalError as error:
-        raise UserError(
-            f"cannot open {path} ({error}): check the folder's owner and room"
-        ) from error
-    except OSError as error:
-        raise explain_os_error(error, f"opening {path}") from error
-    return Index(db)
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    # The rollback journal, not WAL: it also holds on file systems shared by hosts.
-    db = sqlite3.connect(path, timeout=_BUSY_TIMEOUT_S, isolation_level=None)
-    db.execute("PRAGMA synchronous = NORMAL")
-    db.execute("PRAGMA cache_size = -65536")  # 64 MiB: a piece touches every series it holds
-    return db
-
-
-def _create(db: sqlite3.Connection) -> None:
-    db.execute("BEGIN IMMEDIATE")
-    if db.execute("PRAGMA user_version").fetchone()[0] == 0:
-        for statement in _SCHEMA.strip().split(";\n"):
-            db.execute(statement)
-        db.execute("INSERT INTO identity VALUES (?, 0)", (os.urandom(8).hex(),))
-        db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-    db.execute("COMMIT")
+    """Open the index in the file `path`, made where needed."""
+    return Index(open_database(path), path.parent)
 
 
 def _real(value: float | None) -> float:

@@ -1,28 +1,33 @@
 """From segments into the index: incremental, and exactly once whatever dies in the middle.
 
-One transaction takes a piece of one segment: its points, and the position up to which the segment
-has been read. Either both are in the index or neither is, so a killed reader redoes nothing and
-skips nothing. Sealed and unsealed segments are read alike.
+One transaction takes a piece of one segment: what its points add to the summaries, its events, and
+the position up to which the segment has been read. Either all are in the index or none is, so a
+killed reader redoes nothing and skips nothing. Sealed and unsealed segments are read alike. The
+points themselves stay where they are until seamount.tracking.compaction puts them into columns.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import logging
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seamount.core.errors import CorruptData
-from seamount.tracking import segments
+from seamount.tracking import aggregates, segments
+from seamount.tracking.aggregates import Aggregate
 from seamount.tracking.events import apply_event
 from seamount.tracking.index import Index
+from seamount.tracking.schema import next_revision, transaction
 from seamount.tracking.segments import Decoder, Header, Record
 from seamount.tracking.settle import settle
-from seamount.tracking.store import Store
 from seamount.tracking.strands import segment_files, writer_lives
+
+if TYPE_CHECKING:
+    from seamount.tracking.store import Store
 
 log = logging.getLogger("seamount.tracking")
 
@@ -30,8 +35,12 @@ PIECE_BYTES = 1 << 23
 _QUIET_S = 2.0
 
 
-def ingest(store: Store, index: Index, run_id: str | None = None) -> None:
-    """Take what is new in the segments of one run, or of all, into the index."""
+def ingest(store: Store, index: Index, run_id: str | None = None, *, light: bool = False) -> None:
+    """Take what is new in the segments of one run, or of all, into the index.
+
+    `light` reads record by record, so that numpy is not imported; so does a place without it.
+    """
+    light = light or importlib.util.find_spec("numpy") is None
     known = dict(index.db.execute("SELECT run_id, quiet_ns FROM runs"))
     for each in store.run_ids() if run_id is None else [run_id]:
         folder = store.run_folder(each)
@@ -42,17 +51,19 @@ def ingest(store: Store, index: Index, run_id: str | None = None) -> None:
         if known.get(each) == changed_ns:
             continue
         try:
-            _ingest_run(store, index, each, changed_ns, new=each not in known)
+            _ingest_run(store, index, each, changed_ns, new=each not in known, light=light)
         except CorruptData as error:  # one damaged run must not hide the others
             log.warning("run %s is left out: %s", each, error)
 
 
-def _ingest_run(store: Store, index: Index, run_id: str, changed_ns: int, *, new: bool) -> None:
+def _ingest_run(
+    store: Store, index: Index, run_id: str, changed_ns: int, *, new: bool, light: bool
+) -> None:
     if new and not _add_run(store, index, run_id):
         return  # its first process is between making the folder and naming the run
     rows = {row["file"]: row for row in index.segments(run_id)}
     finished = [
-        _ingest_segment(index, run_id, path, rows.get(path.name, {}))
+        _ingest_segment(index, run_id, path, rows.get(path.name, {}), light)
         for path in segment_files(store.run_folder(run_id))
     ]
     if finished and all(finished) and time.time() - changed_ns / 1e9 > _QUIET_S:
@@ -64,17 +75,19 @@ def _add_run(store: Store, index: Index, run_id: str) -> bool:
     identity = store.identity(run_id)
     if identity is None:
         return False
-    with transaction(index):
+    with transaction(index.db):
         index.db.execute(
             "INSERT OR IGNORE INTO runs (run_id, project, name, owner, created_us, state, revision)"
             " VALUES (?, ?, ?, ?, ?, 'Running', ?)",
             (run_id, identity.project, identity.name, identity.owner, identity.created_us,
-             _next_revision(index)),
+             next_revision(index.db)),
         )  # fmt: skip
     return True
 
 
-def _ingest_segment(index: Index, run_id: str, path: Path, row: dict[str, Any]) -> bool:
+def _ingest_segment(
+    index: Index, run_id: str, path: Path, row: dict[str, Any], light: bool
+) -> bool:
     """Read what is new in one segment; True where no more will come."""
     if row.get("state") == "sealed":
         return True
@@ -94,8 +107,9 @@ def _ingest_segment(index: Index, run_id: str, path: Path, row: dict[str, Any]) 
     if size <= read_bytes:
         return not lives
     while True:
-        with transaction(index):
+        with transaction(index.db):
             piece = _Piece.begin(index, run_id, path, *header)
+            piece.light = light
             more = piece.read(path, size)
             piece.save(ended=not lives and not more)
         if not more:
@@ -111,50 +125,6 @@ def _read_header(path: Path) -> tuple[Header, int]:
     return found
 
 
-class transaction:
-    """BEGIN IMMEDIATE ... COMMIT, or ROLLBACK on any exception."""
-
-    def __init__(self, index: Index) -> None:
-        self._db = index.db
-
-    def __enter__(self) -> None:
-        self._db.execute("BEGIN IMMEDIATE")
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        self._db.execute("COMMIT" if kind is None else "ROLLBACK")
-
-
-def _next_revision(index: Index) -> int:
-    index.db.execute("UPDATE identity SET revision = revision + 1")
-    return index.identity[1]
-
-
-@dataclass
-class _Aggregate:
-    """What a piece adds to one series."""
-
-    points: int = 0
-    bad: int = 0
-    min_step: Any = None
-    last: Any = None  # (step, time_us, value)
-    min_value: float | None = None
-    max_value: float | None = None
-
-    def add(self, step: float, time_us: int, value: float) -> None:
-        self.points += 1
-        if self.min_step is None or step < self.min_step:
-            self.min_step = step
-        if self.last is None or (step, time_us) >= self.last[:2]:
-            self.last = (step, time_us, value)
-        if value - value != 0:  # NaN or infinite
-            self.bad += 1
-            return
-        if self.min_value is None or value < self.min_value:
-            self.min_value = value
-        if self.max_value is None or value > self.max_value:
-            self.max_value = value
-
-
 @dataclass
 class _Piece:
     """One transaction's work on one segment."""
@@ -168,8 +138,9 @@ class _Piece:
     points: int = 0
     torn_bytes: int = 0
     sealed: bool = False
+    light: bool = False
     end: tuple[str | None, int, str | None] | None = None
-    series: dict[str, tuple[int, _Aggregate]] = field(default_factory=dict)
+    series: dict[str, tuple[int, Aggregate]] = field(default_factory=dict)
     new_sets: list[int] = field(default_factory=list)
 
     @classmethod
@@ -177,9 +148,9 @@ class _Piece:
         """The piece that follows what the index has of `path`."""
         index.db.execute(
             "INSERT OR IGNORE INTO segments (run_id, file, host, rank, pid, role, attempt, part,"
-            " start_us, position) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " start_us, first, position, compacted) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (run_id, path.name, header.host, header.rank, header.pid, header.role, header.attempt,
-             header.part, header.start_us, start),
+             header.part, header.start_us, start, start, start),
         )  # fmt: skip
         query = "SELECT id, position FROM segments WHERE run_id = ? AND file = ?"
         segment_id, position = index.db.execute(query, (run_id, path.name)).fetchone()
@@ -189,14 +160,13 @@ class _Piece:
         return cls(index, replace(header, run_id=run_id), segment_id, position, Decoder(sets))
 
     def read(self, path: Path, end: int) -> bool:
-        """Decode up to PIECE_BYTES and insert the records; True if more is left below `end`."""
+        """Decode up to PIECE_BYTES and count the records; True if more is left below `end`."""
         limit = PIECE_BYTES
         while True:
             with path.open("rb") as stream:
                 stream.seek(self.position)
                 content = stream.read(limit)
-            rows = self._rows(content)
-            self.index.db.executemany(_INSERT_POINT, rows)
+            self._one_by_one(content) if self.light else self._at_once(content)
             if self.decoder.consumed or len(content) < limit or limit > segments.MAX_BODY_BYTES:
                 break
             limit = segments.MAX_BODY_BYTES + 64  # one record larger than a piece
@@ -205,25 +175,40 @@ class _Piece:
         self.torn_bytes = 0 if more else max(end - self.position, 0)
         return more
 
-    def _rows(self, content: bytes) -> Iterator[tuple[Any, ...]]:
-        """The points of the records in `content`; events go to their tables on the way."""
-        segment_id = self.segment_id
+    def _one_by_one(self, content: bytes) -> None:
         for record in self.decoder.records(content):
+            if record.kind != segments.METRICS:
+                self._other(record)
+                continue
+            names, step, values = record.body
             self.records += 1
-            if record.kind == segments.METRICS:
-                names, step, values = record.body
-                self.points += len(names)
-                time_us, sequence = record.time_us, record.sequence
-                for name, value in zip(names, values, strict=True):
-                    series_id, aggregate = self.series.get(name) or self._series(name)
-                    aggregate.add(step, time_us, value)
-                    yield series_id, segment_id, sequence, step, time_us, value
-            elif record.kind == segments.KEYS:
-                self.new_sets.append(record.body[0])
-            else:
-                self._event(record)
+            self.points += len(names)
+            for name, value in zip(names, values, strict=True):
+                self._aggregate(name).add(step, record.time_us, record.sequence, value)
 
-    def _series(self, name: str) -> tuple[int, _Aggregate]:
+    def _at_once(self, content: bytes) -> None:
+        from seamount.tracking.blocks import read_blocks
+
+        blocks, others = read_blocks(self.decoder, content)
+        for block in blocks:
+            self.records += len(block.values)
+            self.points += block.values.size
+            for name, found in zip(block.names, aggregates.of_block(block), strict=True):
+                self._aggregate(name).merge(found)
+        for record in others:
+            self._other(record)
+
+    def _other(self, record: Record) -> None:
+        self.records += 1
+        if record.kind == segments.KEYS:
+            self.new_sets.append(record.body[0])
+        else:
+            self._event(record)
+
+    def _aggregate(self, name: str) -> Aggregate:
+        known = self.series.get(name)
+        if known is not None:
+            return known[1]
         key = (self.header.run_id, name, self.header.rank, self.header.attempt)
         db = self.index.db
         db.execute(
@@ -231,8 +216,8 @@ class _Piece:
         )
         query = "SELECT id FROM series WHERE run_id = ? AND name = ? AND rank = ? AND attempt = ?"
         series_id = db.execute(query, key).fetchone()[0]
-        self.series[name] = (series_id, _Aggregate())
-        return self.series[name]
+        self.series[name] = (series_id, Aggregate())
+        return self.series[name][1]
 
     def _event(self, record: Record) -> None:
         body = record.body if isinstance(record.body, dict) else {}
@@ -246,12 +231,13 @@ class _Piece:
     def save(self, *, ended: bool) -> None:
         """Write the position, the summaries and the run's state: the same transaction."""
         db = self.index.db
-        revision = _next_revision(self.index)
+        revision = next_revision(db)
         db.executemany(
             "INSERT OR REPLACE INTO sets VALUES (?, ?, ?)",
             [(self.segment_id, i, json.dumps(self.decoder.sets[i])) for i in set(self.new_sets)],
         )
-        db.executemany(_MERGE, [_merge_row(revision, i, a) for i, a in self.series.values()])
+        for series_id, aggregate in self.series.values():
+            aggregate.save(db, series_id, revision)
         state = "sealed" if self.sealed else "dead" if ended else "open"
         end_state, end_us, error = self.end or (None, None, None)
         db.execute(
@@ -262,27 +248,3 @@ class _Piece:
              state, end_state, end_us, error, self.segment_id),
         )  # fmt: skip
         settle(db, self.header.run_id, revision)
-
-
-_INSERT_POINT = "INSERT OR IGNORE INTO points VALUES (?, ?, ?, ?, ?, ?)"
-
-_MERGE = """UPDATE series SET
-    points = points + :points, bad = bad + :bad,
-    min_step = CASE WHEN min_step IS NULL OR :min_step < min_step THEN :min_step ELSE min_step END,
-    last_value = CASE WHEN last_step IS NULL OR (:step, :us) >= (last_step, last_us)
-                      THEN :value ELSE last_value END,
-    last_us = CASE WHEN last_step IS NULL OR (:step, :us) >= (last_step, last_us)
-                   THEN :us ELSE last_us END,
-    last_step = CASE WHEN last_step IS NULL OR :step >= last_step THEN :step ELSE last_step END,
-    min_value = min(ifnull(min_value, :min), ifnull(:min, min_value)),
-    max_value = max(ifnull(max_value, :max), ifnull(:max, max_value)),
-    revision = :revision WHERE id = :id"""
-
-
-def _merge_row(revision: int, series_id: int, a: _Aggregate) -> dict[str, Any]:
-    step, time_us, value = a.last
-    return {
-        "id": series_id, "revision": revision, "points": a.points, "bad": a.bad,
-        "min_step": a.min_step, "step": step, "us": time_us, "value": value,
-        "min": a.min_value, "max": a.max_value,
-    }  # fmt: skip

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from seamount.tracking.segments import Header
-from seamount.tracking.store import Store, host_name
-from seamount.tracking.strands import newest_attempt
+from seamount.tracking.store import Store
+from seamount.tracking.strands import host_name, newest_attempt
 from seamount.tracking.writer import SegmentWriter
 
 MAX_OPEN = 64

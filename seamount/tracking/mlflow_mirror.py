@@ -33,8 +33,8 @@ MLFLOW_STATUS = {
     "Scheduled": "SCHEDULED",
 }
 MAX_PARAM_CHARS, MAX_TAG_CHARS = 6000, 8000
-_MAX_STEP = 2**63 - 1
-_MAX_VALUE = 1.7976931348623157e308
+MAX_STEP = 2**63 - 1
+MAX_VALUE = 1.7976931348623157e308
 
 _CREATE = text(
     "CREATE TABLE IF NOT EXISTS seamount_mirror "
@@ -74,14 +74,14 @@ def metric_key(name: str, rank: int) -> str:
 
 def whole_step(step: float) -> int:
     """A step as MLflow can hold it: rounded down, within 64 bits."""
-    return max(-_MAX_STEP, min(_MAX_STEP, math.floor(step)))
+    return max(-MAX_STEP, min(MAX_STEP, math.floor(step)))
 
 
 def plain_value(value: float) -> tuple[float, bool]:
     """(value, is_nan) as MLflow's tables hold it: NaN as 0, infinities as the largest double."""
     if math.isnan(value):
         return 0.0, True
-    return max(-_MAX_VALUE, min(_MAX_VALUE, value)), False
+    return max(-MAX_VALUE, min(MAX_VALUE, value)), False
 
 
 def _run(session: Any, store: Store, run: dict[str, Any], experiment_id: int) -> None:

@@ -192,17 +192,16 @@ class SeamountTrackingStore(MetricHistories, RunPages, SqlAlchemyStore):
         super().restore_run(run_id)
         self._writers.of(run_id).say({"kind": "deleted", "deleted": False})
 
-    # ---- metric histories come from the index
+    # ---- metric histories come from the columns
     def get_metric_history(
         self, run_id: str, metric_key: str, max_results: int | None = None, page_token: Any = None
     ) -> PagedList:
         """All values of a metric by time, step and value, in pages if `max_results` is given."""
         start = SearchUtils.parse_start_offset_from_page_token(page_token)
-        metrics = self.metric_history(run_id, metric_key)[start:]
-        if max_results is None or len(metrics) <= max_results:
-            return PagedList(metrics, None)
-        token = SearchUtils.create_page_token(start + max_results)
-        return PagedList(metrics[:max_results], token)
+        end = None if max_results is None else start + max_results
+        metrics, count = self.metric_history(run_id, metric_key, start, end)
+        token = None if end is None or count <= end else SearchUtils.create_page_token(end)
+        return PagedList(metrics, token)
 
 
 def registry(store_uri: str) -> Any:

@@ -27,8 +27,8 @@ from seamount.tracking import names, segments, steps
 from seamount.tracking.endings import COMPLETED, FAILED, SigtermGuard, describe, state_after
 from seamount.tracking.log_calls import LogCalls
 from seamount.tracking.segments import Header
-from seamount.tracking.store import host_name, open_store
-from seamount.tracking.strands import next_attempt
+from seamount.tracking.store import open_store
+from seamount.tracking.strands import host_name, next_attempt
 from seamount.tracking.surroundings import Capture, Surroundings, capture_of, watch_options
 from seamount.tracking.writer import SegmentWriter
 
@@ -167,7 +167,7 @@ class Run(LogCalls):
         if header.role == "fork" and getattr(self, "_counts_pid", None) != header.pid:
             self._counts_pid, self._counted = header.pid, {}
         if self._counted is None:
-            self._store.refresh(self.run_id)
+            self._store.refresh(self.run_id, light=True)
             with self._store.index() as index:
                 self._counted = index.next_steps(self.run_id, self._rank)
         return self._counted

@@ -156,18 +156,24 @@ class Decoder:
     def records(self, content: bytes) -> Iterator[Record]:
         """The whole records of `content`, in order."""
         self.consumed = 0
-        while (found := _whole_frame(content, self.consumed)) is not None:
-            body, end = found
-            record = None if body is None else self._decode(body)
-            if record is None:
-                after = _whole_frame(content, end)
-                if after is None or after[0] is None:
-                    return
-                self.damaged += 1
-                self.consumed = end
-                continue
-            self.consumed = end
-            yield record
+        while (found := self.next(content)) is not None:
+            if isinstance(found, Record):
+                yield found
+
+    def next(self, content: bytes) -> Record | bool | None:
+        """The record at `consumed`; False for a damaged one passed over; None at the end."""
+        found = _whole_frame(content, self.consumed)
+        if found is None:
+            return None
+        body, end = found
+        record = None if body is None else self._decode(body)
+        if record is None:
+            after = _whole_frame(content, end)
+            if after is None or after[0] is None:
+                return None
+            self.damaged += 1
+        self.consumed = end
+        return record or False
 
     def _decode(self, body: bytes) -> Record | None:
         """The record in a checked body; None where it makes no sense (a writer's fault)."""
@@ -189,6 +195,8 @@ class Decoder:
     def _metrics(self, body: bytes, flags: int) -> tuple[tuple[str, ...], float, tuple[float, ...]]:
         layout = _METRICS_FLOAT if flags & FLOAT_STEP else _METRICS_INT
         *_, set_id, step = layout.unpack_from(body)
+        if step - step != 0:
+            raise ValueError("a step that is not finite")
         names = self.sets[set_id]
         return names, step, struct.unpack(f"<{len(names)}d", body[layout.size :])
 

@@ -1,10 +1,11 @@
 """A tracking store: one folder, no server; layout, run identity, and the way in for readers.
 
-format.json            {"format": "seamount-tracking", "version": 1}
+format.json            {"format": "seamount-tracking", "version": 2}
 segments/RUN/run.json  identity of a run: id, project, name, owner, creation (never changed)
 segments/RUN/*.seg     what its processes logged (seamount.tracking.segments); the truth
 blobs/ab/SHA256        content of assigned files, each stored once
 artifacts/runs/RUN/    the run's files under their names (hard links to blobs)
+points/RUN/*.parquet   metric points in columns, made from the segments (parts.py)
 index.db               SQLite, made from the segments and remade from them if it is removed
 mlflow.db              MLflow's own tables, kept up to date by the plugin
 """
@@ -13,7 +14,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from seamount.tracking.index import Index
 
 FORMAT = "seamount-tracking"
-VERSION = 1
+VERSION = 2  # 1 had points in index.db; what it logged is read as it is
 MAX_PROJECT_BYTES = 500
 
 
@@ -115,12 +115,19 @@ class Store:
             )
         return found, made
 
-    def refresh(self, run_id: str | None = None) -> None:
-        """Take everything that was logged (by one run, or by all) into the index."""
+    def refresh(self, run_id: str | None = None, *, light: bool = False) -> None:
+        """Take everything that was logged (by one run, or by all) into the index.
+
+        `light` is for a process that trains: nothing heavy is imported, no points are compacted.
+        """
         from seamount.tracking.ingest import ingest
 
         with self.index() as index:
-            ingest(self, index, run_id)
+            ingest(self, index, run_id, light=light)
+            if not light:
+                from seamount.tracking.compaction import compact_due
+
+                compact_due(index, run_id)
 
     @contextmanager
     def index(self) -> Iterator[Index]:
@@ -145,18 +152,14 @@ def open_store(uri: str | Path | None = None, *, create: bool = True) -> Store:
             (folder / "segments").mkdir(parents=True, exist_ok=True)
             text = json.dumps({"format": FORMAT, "version": VERSION}) + "\n"
             _write_once(mark, text.encode())
-        _check_format(mark)
+        if _check_format(mark) < VERSION:
+            _migrate(folder)
     except OSError as error:
         raise explain_os_error(error, f"opening the tracking store in {folder}") from error
     return Store(folder)
 
 
-def host_name() -> str:
-    """This machine's name as it stands in segments: letters, digits and `-` only."""
-    return re.sub(r"[^A-Za-z0-9-]", "-", os.uname().nodename)[:63] or "host"
-
-
-def _check_format(mark: Path) -> None:
+def _check_format(mark: Path) -> int:
     try:
         found = json.loads(mark.read_text())
         name, version = found["format"], int(found["version"])
@@ -164,6 +167,20 @@ def _check_format(mark: Path) -> None:
         raise CorruptData(f"{mark} does not describe a tracking store: {error}") from error
     if name != FORMAT or version > VERSION:
         raise UserError(f"{mark} says {name} version {version}: this seamount reads {VERSION}")
+    return version
+
+
+def _migrate(folder: Path) -> None:
+    """Bring a store of version 1 to 2: its index goes, and is made again from the segments."""
+    from seamount.core import storage
+    from seamount.tracking.schema import exclusive, remove_index
+
+    mark = folder / "format.json"
+    with exclusive(folder / "index.lock"):
+        if _check_format(mark) < VERSION:
+            remove_index(folder)
+            text = json.dumps({"format": FORMAT, "version": VERSION}) + "\n"
+            storage.write_bytes(str(mark), text.encode())
 
 
 def _write_once(path: Path, content: bytes) -> bool:

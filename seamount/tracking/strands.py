@@ -8,8 +8,6 @@ import re
 import time
 from pathlib import Path
 
-from seamount.tracking.store import host_name
-
 REMOTE_SILENCE_S = 120.0
 
 _FILE_NAME = re.compile(
@@ -67,3 +65,8 @@ def newest_attempt(folder: Path, rank: int) -> int:
     """The newest attempt of `rank` so far, 0 if it never logged."""
     found = (_FILE_NAME.fullmatch(path.name) for path in segment_files(folder))
     return max((int(f[3]) for f in found if f and int(f[2]) == rank), default=0)
+
+
+def host_name() -> str:
+    """This machine's name as it stands in segments: letters, digits and `-` only."""
+    return re.sub(r"[^A-Za-z0-9-]", "-", os.uname().nodename)[:63] or "host"

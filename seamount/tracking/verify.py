@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from seamount.core.errors import CorruptData
-from seamount.tracking import segments
+from seamount.tracking import history, segments
 from seamount.tracking.artifacts import blob_path, digest_of
 from seamount.tracking.index import Index
 from seamount.tracking.segments import Decoder, Header
@@ -128,14 +128,18 @@ def _complaints(strand: Strand) -> list[str]:
 
 
 def _compare(index: Index, store: Store, run_id: str, problems: list[str]) -> None:
-    """Whether the index holds exactly the points that its segments were read to hold."""
-    query = "SELECT count(*) FROM points WHERE segment_id = ?"
+    """Whether parts and tails hold exactly the points that the segments were read to hold."""
+    held: dict[int, int] | None = None
+    if history.has_columns():
+        held, doubled = history.count_by_segment(index, run_id)
+        if doubled:
+            problems.append(f"{doubled} points stand twice in the columns")
     for row in index.segments(run_id):
-        held = index.db.execute(query, (row["id"],)).fetchone()[0]
-        if held != row["points"]:
-            problems.append(f"{row['file']}: {row['points']} points read, {held} in the index")
+        found = row["points"] if held is None else held.get(row["id"], 0)
+        if found != row["points"]:
+            problems.append(f"{row['file']}: {row['points']} points read, {found} in the columns")
         if not (store.run_folder(run_id) / row["file"]).exists():
-            problems.append(f"{row['file']} is gone from the segments (its points are indexed)")
+            problems.append(f"{row['file']} is gone from the segments")
 
 
 def _files(index: Index, store: Store, run_id: str, problems: list[str]) -> int:

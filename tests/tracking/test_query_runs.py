@@ -6,6 +6,7 @@ import datetime
 import json
 import math
 
+import numpy as np
 import pytest
 
 from seamount.core.errors import CorruptData, UserError
@@ -188,7 +189,8 @@ def test_points_buckets_texts_files_and_experiments(uri, store):
         ("loss", 2), ("loss", 3), ("odd name", 2), ("odd name", 3),
     ]  # fmt: skip
     with store.index() as index:
-        wanted = envelope(index.history("r1", "loss"), 4)
+        found = index.history("r1", "loss")
+        wanted = [found[at] for at in envelope(np.array([p.value for p in found]), 4)]
     drawn = query.buckets("^loss$", "name = 'run 1'", store=uri, limit=4)
     assert drawn.columns["value"] == [point.value for point in wanted]
     texts = query.series("log", store=uri, project="demo", sort="run_id")

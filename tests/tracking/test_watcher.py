@@ -304,9 +304,9 @@ def test_a_watcher_that_cannot_start_is_told_once_and_training_goes_on(
 def test_a_restart_beside_a_living_watcher_is_a_new_attempt(store, ready):
     other = ready(store, TRAINER, RANK="1")
     first = ready(store, TRAINER)
+    until(lambda: any(store.run_folder("watched").glob("w000000.*.seg")))  # it has met the first
     first.kill()
     first.wait()
-    until(lambda: any(store.run_folder("watched").glob("w000000.*.seg")))
     again = ready(store, TRAINER)
     attempts = {
         (s["rank"], s["attempt"])

@@ -8,6 +8,7 @@ for run in table: run.configs, run.metrics, run.series("loss"), run.download("mo
 
 from seamount.tracking.query.audits import audit, compare
 from seamount.tracking.query.best_run import best
+from seamount.tracking.query.duck import sql
 from seamount.tracking.query.effects import importance
 from seamount.tracking.query.filters import attribute, config, file, metric, tag
 from seamount.tracking.query.mistakes import QueryError
@@ -17,6 +18,7 @@ from seamount.tracking.query.runs_table import RunTable, open_run, runs
 from seamount.tracking.query.tables import (
     artifacts,
     buckets,
+    columns,
     experiments,
     metrics,
     points,
@@ -33,6 +35,7 @@ __all__ = [
     "audit",
     "best",
     "buckets",
+    "columns",
     "compare",
     "config",
     "experiments",
@@ -46,5 +49,6 @@ __all__ = [
     "run",
     "runs",
     "series",
+    "sql",
     "tag",
 ]  # fmt: skip

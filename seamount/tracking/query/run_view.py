@@ -20,6 +20,7 @@ from seamount.tracking.query.filter_parser import parse_operand
 from seamount.tracking.query.filters import TIME
 from seamount.tracking.query.frames import Frame, frame, moment
 from seamount.tracking.query.histories import points_of, split_rank
+from seamount.tracking.series import strings
 from seamount.tracking.store import Store
 
 
@@ -107,7 +108,7 @@ class RunView:
                     points = points_of(index, self.run_id, metric, of_rank)
                     rows = [(p.step, p.value, p.time_us) for p in points]
                     return frame(("step", "value", "time"), rows, ["time"])
-            texts = index.strings(self.run_id, name, rank)
+            texts = strings(index, self.run_id, name, rank)
             if not texts:
                 known = index.db.execute(
                     "SELECT name FROM series WHERE run_id = ?1 UNION"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seamount.core.errors import UserError
 from seamount.core.registry import unknown
-from seamount.tracking.buckets import envelope
 from seamount.tracking.index import Index, Point
 from seamount.tracking.names import check_run_id
 from seamount.tracking.query.frames import Frame, frame
@@ -18,6 +18,9 @@ from seamount.tracking.query.patterns import compile_pattern
 from seamount.tracking.query.run_view import RunView, plain_row
 from seamount.tracking.query.runs_table import RunTable, Where, runs
 from seamount.tracking.store import open_store
+
+if TYPE_CHECKING:
+    from seamount.tracking.columns import Columns
 
 _POINT_COLUMNS = ("run_id", "metric", "rank", "step", "value", "time")
 StepRange = tuple[float | None, float | None]
@@ -43,13 +46,26 @@ def points(
     store: str | Path | None, run_id: str, metric: str, rank: int = 0
 ) -> list[dict[str, Any]]:
     """Points {"step", "value", "time_us"} of a metric by step; raises UserError if unknown."""
+    with _metric(store, run_id, metric, rank) as index:
+        return [asdict(point) for point in index.history(run_id, metric, rank)]
+
+
+def columns(store: str | Path | None, run_id: str, metric: str, rank: int = 0) -> Columns:
+    """The same points as numpy columns (needs the extra `query`)."""
+    with _metric(store, run_id, metric, rank) as index:
+        return index.columns(run_id, metric, rank)
+
+
+@contextmanager
+def _metric(store: str | Path | None, run_id: str, metric: str, rank: int) -> Iterator[Index]:
+    """The index, once the run was taken in and the metric is found there."""
     opened = open_store(store, create=False)
     opened.refresh(check_run_id(run_id))
     with opened.index() as index:
         index.run(run_id)
         if not index.has_metric(run_id, metric, rank):
             raise _unknown_metric(index, run_id, metric, rank)
-        return [asdict(point) for point in points_of(index, run_id, metric, rank)]
+        yield index
 
 
 def metrics(
@@ -88,7 +104,15 @@ def buckets(
     if limit < 1:
         raise UserError(f"limit {limit} must be at least 1")
     selected = runs(where, store=store, project=project, search=search, columns=())
-    return _points_frame(metric, selected, step_range, lambda found: envelope(found, limit))
+
+    def thin(found: list[Point]) -> list[Point]:
+        import numpy as np
+
+        from seamount.tracking.buckets import envelope
+
+        return [found[at] for at in envelope(np.array([p.value for p in found]), limit)]
+
+    return _points_frame(metric, selected, step_range, thin)
 
 
 def series(name: str, where: Where = None, **which: Any) -> Frame:

@@ -14,8 +14,7 @@ from typing import Any
 from seamount.core.errors import CorruptData
 from seamount.tracking import segments
 from seamount.tracking.segments import Header
-from seamount.tracking.store import host_name
-from seamount.tracking.strands import segment_files
+from seamount.tracking.strands import host_name, segment_files
 from seamount.tracking.watcher.chores import Chores
 from seamount.tracking.watcher.start import LOCK_FD
 from seamount.tracking.watcher.strand import WatchedStrand, strand_key
