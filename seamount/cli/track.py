@@ -1,4 +1,4 @@
-"""`seamount track`: list, read and verify tracked runs, and open MLflow's UI on them."""
+"""`seamount track`: list, read, verify and import tracked runs, and open MLflow's UI on them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from seamount.cli.json_output import JsonCommand, JsonOption, emit
+from seamount.cli.track_import import import_runs
 from seamount.core import settings
 from seamount.core.errors import SeamountError, UserError
 
@@ -18,6 +19,8 @@ app = typer.Typer(
     no_args_is_help=True,
     help="List, read and verify tracked runs.\n\nExample: seamount track ls --project demo",
 )
+
+app.command("import", cls=JsonCommand)(import_runs)
 
 StoreOption = Annotated[
     str | None,

@@ -17,9 +17,13 @@ _MAGIC = b"SQLite format 3\x00"
 def recognises(address: str) -> bool:
     """Whether `address` is MLflow's: its folder, its database, or the URI of a server."""
     if "://" in address and not storage.is_local(address):
-        return address.startswith(("http://", "https://", "sqlite:", "postgresql", "mysql", "mssql"))
+        return address.startswith(
+            ("http://", "https://", "sqlite:", "postgresql", "mysql", "mssql")
+        )
     path = places.resolve(address)
-    return _is_database(path) or bool(mlflow_files.experiments(path)) or _database_in(path) is not None
+    return (
+        _is_database(path) or bool(mlflow_files.experiments(path)) or _database_in(path) is not None
+    )
 
 
 def runs(origin: Origin) -> Iterator[SourceRun]:
@@ -37,7 +41,9 @@ def runs(origin: Origin) -> Iterator[SourceRun]:
     inner = _database_in(path)
     if inner is not None:
         return mlflow_database.runs(inner, origin)
-    raise UserError(f"{origin.address!r} is no MLflow store: give mlruns, mlflow.db or a server's URI")
+    raise UserError(
+        f"{origin.address!r} is no MLflow store: give mlruns, mlflow.db or a server's URI"
+    )
 
 
 def _is_database(path: Path) -> bool:

@@ -64,9 +64,7 @@ def runs(origin: Origin) -> Iterator[SourceRun]:
                 export.system |= _system(part, identity)
         except CorruptData as error:
             origin.report.add("Parquet files that cannot be read (left out)", error)
-    by_sys_id = {
-        (e.project_id, str(e.system.get("sys/id"))): e.run_id for e in found.values()
-    }
+    by_sys_id = {(e.project_id, str(e.system.get("sys/id"))): e.run_id for e in found.values()}
     for export in found.values():
         yield export.run(by_sys_id)
 

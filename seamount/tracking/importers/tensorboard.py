@@ -1,7 +1,7 @@
 """TensorBoard: event files, a run a folder that holds some, read without the tensorboard package.
 
-Field numbers are those of tensorflow's event.proto, summary.proto, tensor.proto and of TensorBoard's
-hparams plugin. Scalars, texts, histograms, images, audio and hparams become ours; what another
+Field numbers are those of TensorFlow's event.proto, summary.proto, tensor.proto and of the hparams
+plugin. Scalars, texts, histograms, images, audio and hparams become ours; what another
 plugin wrote is kept as the file of its own message.
 """
 
@@ -48,7 +48,9 @@ def runs(origin: Origin) -> Iterator[SourceRun]:
         if places.allowed(file, (base, *origin.files), origin.report, file.name):
             folders.setdefault(file.parent, []).append(file)
     if not folders and not origin.report.problems:
-        raise UserError(f"no event files in {origin.address!r}: give the folder of a TensorBoard log")
+        raise UserError(
+            f"no event files in {origin.address!r}: give the folder of a TensorBoard log"
+        )
     for folder, paths in folders.items():
         name = folder.relative_to(base).as_posix()
         reader = _Reader(paths)
@@ -97,7 +99,9 @@ class _Reader:
                             if item is not _ENDED:
                                 yield item
         if not ended:
-            yield Tags({"seamount.import_end": "the log does not say how it ended"}, self.run.created_us)
+            yield Tags(
+                {"seamount.import_end": "the log does not say how it ended"}, self.run.created_us
+            )
 
     def _value(self, content: bytes, step: int, time_us: int, report: Report) -> Iterator[Item]:
         value = wire.message(content)

@@ -16,7 +16,7 @@ from typing import Any
 
 from seamount.core.errors import UserError
 from seamount.tracking.configs import snapshot
-from seamount.tracking.importing import leveldb_log, places, wire
+from seamount.tracking.importing import leveldb_log, places, wandb_values, wire
 from seamount.tracking.importing.records import (
     Config,
     File,
@@ -101,8 +101,9 @@ class _Log:
             record = wire.message(content)
             if _RUN in record:
                 run = wire.message(record[_RUN][0])
-                names = [wire.text(run, number) for number in (1, 2, 3, 8)]
-                return cls(path, *names, _timestamp(run.get(17)))
+                run_id, entity, project, name = (wire.text(run, n) for n in (1, 2, 3, 8))
+                start_us = wandb_values.timestamp(run.get(17))
+                return cls(path, run_id, entity, project, name, start_us)
         return None
 
     @property
@@ -121,7 +122,9 @@ class _Reader:
 
     def fingerprint(self) -> str:
         """Of the logs and of the files beside them."""
-        paths = [p for log in self.logs for p in (log.path, *(f for _, f in places.below(log.files)))]
+        paths = [
+            p for log in self.logs for p in (log.path, *(f for _, f in places.below(log.files)))
+        ]
         return places.fingerprint(places.state_of(paths))
 
     def items(self, report: Report) -> Iterator[Item]:
@@ -146,13 +149,17 @@ class _Reader:
         elif _OUTPUT in record or _OUTPUT_RAW in record:
             line = wire.message((record.get(_OUTPUT) or record[_OUTPUT_RAW])[0])
             stream = _STREAMS.get(wire.signed(line, 1), "stdout")
-            yield Text(f"console/{stream}", wire.text(line, 3), None, _timestamp(line.get(2)))
+            yield Text(
+                f"console/{stream}", wire.text(line, 3), None, wandb_values.timestamp(line.get(2))
+            )
         elif _RUN in record:
             yield from self._begin(wire.message(record[_RUN][0]), log)
         elif _CONFIG in record:
             yield from _config(wire.message(record[_CONFIG][0]), log.start_us, report)
         elif _SUMMARY in record:
-            self.summary |= _flat(_tree(wire.message(record[_SUMMARY][0]), report))
+            self.summary |= wandb_values.flat(
+                wandb_values.tree(wire.message(record[_SUMMARY][0]), report)
+            )
         elif _EXIT in record:
             code = wire.signed(wire.message(record[_EXIT][0]), 1)
             self.run.state = "Failed" if code else "Completed"
@@ -181,10 +188,8 @@ class _Reader:
         for config in run.get(4, ()):
             yield from _config(wire.message(config), log.start_us, Report())
 
-    def _history(
-        self, log: _Log, history: dict[int, list[Any]], report: Report
-    ) -> Iterator[Item]:
-        row = _tree(history, report)
+    def _history(self, log: _Log, history: dict[int, list[Any]], report: Report) -> Iterator[Item]:
+        row = wandb_values.tree(history, report)
         stepped = row.pop("_step", None)
         if not isinstance(stepped, int | float):
             stepped = wire.signed(wire.message(history[2][0]), 1) if history.get(2) else None
@@ -193,7 +198,7 @@ class _Reader:
             self.last_us = round(at * _MICROSECOND)
         row.pop("_timestamp", None)
         numbers: dict[str, float] = {}
-        for name, value in _values(row):
+        for name, value in wandb_values.values(row):
             if isinstance(value, int | float):
                 numbers[name] = value
             else:
@@ -201,9 +206,7 @@ class _Reader:
         if numbers:
             yield Points(numbers, stepped, self.last_us)
 
-    def _value(
-        self, log: _Log, name: str, value: Any, step: Any, report: Report
-    ) -> Iterator[Item]:
+    def _value(self, log: _Log, name: str, value: Any, step: Any, report: Report) -> Iterator[Item]:
         """A value that is no number: a histogram, a file, or text."""
         kind = value.get("_type") if isinstance(value, dict) else None
         if kind == "histogram" and isinstance(value.get("bins"), list):
@@ -228,11 +231,11 @@ class _Reader:
         yield Text(f"{name}.meta", json.dumps(value, sort_keys=True), step, self.last_us)
 
     def _stats(self, stats: dict[int, list[Any]]) -> Iterator[Item]:
-        time_us = _timestamp(stats.get(2))
+        time_us = wandb_values.timestamp(stats.get(2))
         values = {}
         for content in stats.get(3, ()):
             item = wire.message(content)
-            value = _json(wire.text(item, 16), None)
+            value = wandb_values.parsed(wire.text(item, 16), None)
             if isinstance(value, int | float):
                 values[f"system/{wire.text(item, 1)}"] = float(value)
         if values:
@@ -241,7 +244,7 @@ class _Reader:
     def _files(self, report: Report) -> Iterator[Item]:
         for log in self.logs:
             for name, path in places.below(log.files):
-                roots = (log.files, *self.roots)
+                roots = [log.files, *map(Path, self.roots)]
                 if path not in self.taken and places.allowed(path, roots, report, name):
                     yield File(name, path, self.run.created_us)
 
@@ -249,7 +252,11 @@ class _Reader:
         if self.summary:
             content = json.dumps(self.summary, sort_keys=True).encode()
             yield File("wandb-summary.json", content, self.last_us)
-            shown = {k: v for k, v in self.summary.items() if k[0] != "_" and not _is_media(v)}
+            shown = {
+                k: v
+                for k, v in self.summary.items()
+                if k[0] != "_" and not wandb_values.is_media(v)
+            }
             self.tags |= {
                 f"wandb.summary/{k}": v if isinstance(v, str) else json.dumps(v)
                 for k, v in shown.items()
@@ -258,57 +265,7 @@ class _Reader:
 
 
 def _config(config: dict[int, list[Any]], time_us: int, report: Report) -> Iterator[Item]:
-    values = _tree(config, report)
+    values = wandb_values.tree(config, report)
     values.pop("_wandb", None)  # the client's own notes about itself
     if values:
         yield Config(snapshot(values), time_us)
-
-
-def _tree(record: dict[int, list[Any]], report: Report) -> dict[str, Any]:
-    """The items of a record, nested as their keys say."""
-    root: dict[str, Any] = {}
-    for content in record.get(1, ()):
-        item = wire.message(content)
-        path = wire.texts(item, 2) or [wire.text(item, 1)]
-        node = root
-        for part in path[:-1]:
-            inner = node.get(part)
-            node[part] = node = inner if isinstance(inner, dict) else {}
-        node[path[-1]] = _json(wire.text(item, 16), report)
-    return root
-
-
-def _json(text: str, report: Report | None) -> Any:
-    """A value as W&B writes it: JSON, with NaN and infinities, also as texts of these names."""
-    try:
-        value = json.loads(text) if text else None
-    except (ValueError, RecursionError):
-        if report is not None:
-            report.add("values that are no JSON (kept as text)", text)
-        return text
-    return float(value) if value in ("NaN", "Infinity", "-Infinity") else value
-
-
-def _values(row: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """(dotted name, value); a dict that says its `_type` is one value."""
-    for key, value in row.items():
-        if isinstance(value, dict) and "_type" not in value and value:
-            yield from _values(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
-
-
-def _flat(row: dict[str, Any]) -> dict[str, Any]:
-    return dict(_values(row))
-
-
-def _is_media(value: Any) -> bool:
-    return isinstance(value, dict) and "_type" in value
-
-
-def _timestamp(contents: list[Any] | None) -> int:
-    """Microseconds of a google.protobuf.Timestamp, 0 where absent."""
-    if not contents:
-        return 0
-    found = wire.message(contents[0])
-    return wire.signed(found, 1) * 1_000_000 + wire.signed(found, 2) // 1000

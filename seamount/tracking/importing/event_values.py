@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from seamount.tracking.importing import wire
@@ -81,10 +81,8 @@ def sound(tag: str, content: bytes, step: int, time_us: int) -> File:
     return File(tag, content, time_us, step, mime, ".wav" if wav else ".bin")
 
 
-def old_histogram(
-    tag: str, proto: dict[int, list[Any]], step: int, time_us: int
-) -> Histogram:
-    """A HistogramProto: right edges and counts; the outermost edges are the least and greatest value.
+def old_histogram(tag: str, proto: dict[int, list[Any]], step: int, time_us: int) -> Histogram:
+    """A HistogramProto: right edges and counts, with the least and the greatest value.
 
     Empty buckets at both ends are left away (they say nothing), infinite edges become the extremes.
     """
@@ -124,14 +122,14 @@ def _plain(value: dict[int, list[Any]]) -> Any:
     return None
 
 
-def _new_histogram(tag: str, values: list[float], step: int, time_us: int) -> Item:
+def _new_histogram(tag: str, values: Sequence[float], step: int, time_us: int) -> Item:
     """Rows of left edge, right edge, count; a bucket without width stands at the end of TF2's."""
     rows = [values[i : i + 3] for i in range(0, len(values), 3)]
     edges = [rows[0][0], *(row[1] for row in rows)]
     return Histogram(tag, "COUNTING", edges, [row[2] for row in rows], step, time_us)
 
 
-def _values(proto: dict[int, list[Any]], kind: int) -> list[float] | None:
+def _values(proto: dict[int, list[Any]], kind: int) -> Sequence[float] | None:
     """Every number of a tensor, None for a kind that is not read here."""
     if kind in (_HALF, _BFLOAT16):
         return _halves(proto, kind)

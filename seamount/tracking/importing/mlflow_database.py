@@ -130,7 +130,9 @@ class _Reader:
             return {}  # a database from before datasets
         found = {}
         for *parts, input_id in rows:
-            tags = db.execute("SELECT name, value FROM input_tags WHERE input_uuid = ?", (input_id,))
+            tags = db.execute(
+                "SELECT name, value FROM input_tags WHERE input_uuid = ?", (input_id,)
+            )
             described = dict(zip(mlflow_words.DATASET, parts, strict=True)) | {
                 "tags": dict(map(tuple, tags))
             }

@@ -1,4 +1,4 @@
-"""MLflow's store of plain files: mlruns/EXPERIMENT/RUN/{meta.yaml, metrics, params, tags, artifacts}.
+"""MLflow's store of files: mlruns/EXPERIMENT/RUN/ meta.yaml, metrics/, params/, tags/, artifacts/.
 
 A metric file has a line a point: `time in ms, value, step`, and since datasets `name, digest` too.
 """

@@ -19,9 +19,7 @@ def inside(path: Path, roots: Iterable[Path | str]) -> bool:
     """Whether `path`, with its links followed, lies in one of `roots`."""
     real = path.resolve()
     return any(
-        real.is_relative_to(Path(root).resolve())
-        for root in roots
-        if storage.is_local(str(root))
+        real.is_relative_to(Path(root).resolve()) for root in roots if storage.is_local(str(root))
     )
 
 

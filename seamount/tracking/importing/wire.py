@@ -1,7 +1,7 @@
 """The Protocol Buffers wire format, as far as reading another tracker's log needs it.
 
 Own reader: the logs of TensorBoard and W&B are a handful of messages, and their packages (and
-generated code) are large and tied to versions. Wire format: protobuf.dev/programming-guides/encoding.
+generated code) are large and tied to versions. The format: protobuf.dev, guide `encoding`.
 """
 
 from __future__ import annotations
