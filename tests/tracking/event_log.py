@@ -1,4 +1,4 @@
-"""Writes TensorBoard event files for tests: an encoder of its own, bit by bit, beside the reader."""
+"""Writes TensorBoard event files for tests: an encoder of its own, beside the reader."""
 
 from __future__ import annotations
 

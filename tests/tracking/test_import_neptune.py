@@ -183,13 +183,19 @@ def test_forks_are_kept_as_tags(export, store):
 
 def test_a_corrupt_part_is_told_and_the_others_go_on(export, store):
     (export / "data/team_speech-00/x_part_0.parquet").write_bytes(b"PAR1 no parquet PAR1")
-    whole = write(export, [row("a", "float_series", float(i), str(i), "B") for i in range(5000)], "B_part_0.parquet")
+    whole = write(
+        export,
+        [row("a", "float_series", float(i), str(i), "B") for i in range(5000)],
+        "B_part_0.parquet",
+    )
     content = bytearray(whole.read_bytes())
     content[40:400] = bytes(360)  # damaged pages behind a sound footer
     whole.write_bytes(content)
     rows, result = imported(export, store)
     assert rows["RUN-1"]["outcome"] == "imported"
-    told = {p["reason"]: p for p in result["problems"]}["Parquet files that cannot be read (left out)"]
+    told = {p["reason"]: p for p in result["problems"]}[
+        "Parquet files that cannot be read (left out)"
+    ]
     assert told["count"] == 2
     assert not result["ok"]
 

@@ -14,7 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from seamount.core.errors import CorruptData, UserError
+from seamount.core.errors import CorruptData, SeamountError, UserError
 from seamount.tracking.importing import places
 from seamount.tracking.importing.records import (
     Config,
@@ -42,7 +42,7 @@ def recognises(address: str) -> bool:
     for file in _parts(path)[:1]:
         try:
             return set(_open(file).schema_arrow.names) >= _COLUMNS
-        except CorruptData:
+        except SeamountError:
             return "_part_" in file.name
     return False
 
@@ -77,9 +77,11 @@ def _parts(path: Path) -> list[Path]:
 
 def _open(path: Path) -> Any:
     """An open Parquet file whose parts are of a size that can be read."""
-    import pyarrow
-    from pyarrow import parquet
-
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise UserError("reading Parquet needs pyarrow: pip install pyarrow") from error
     try:
         file = parquet.ParquetFile(path)
         sizes = [file.metadata.row_group(i).total_byte_size for i in range(file.num_row_groups)]

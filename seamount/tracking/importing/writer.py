@@ -70,7 +70,7 @@ class ImportWriter:
         if run.state != "Running" and ended_us is None:
             ended_us = self.last_us
         state = {"kind": "state", "state": run.state, "ended_us": ended_us}
-        self._event(state, ended_us or run.created_us, "states")
+        self._event(state, max(self.last_us, ended_us or 0), "states")  # later words win
         self._writer.barrier()
         self._writer.seal({"kind": "end", "state": run.state})
 
