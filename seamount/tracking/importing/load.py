@@ -103,7 +103,7 @@ def _attempt(store: Store, kind: str, run: SourceRun, project: str | None, dry: 
     except Exception as error:  # a damaged source may fail anywhere in its reader
         text = f"run {run.wanted_id!r} cannot be read ({type(error).__name__}: {error!s:.200})"
         row |= {"outcome": "failed", "error": text}
-    return row | {"problems": report.rows()}
+    return {"problems": report.rows()} | row
 
 
 def _one(
@@ -111,8 +111,9 @@ def _one(
 ) -> Row:
     run.created_us = max(0, fitting.time_us(run.created_us, 0, report))
     run_id, noted = ids.choose(store, kind, run.key, run.wanted_id)
-    if noted and noted.get("fingerprint") == run.fingerprint and not noted.get("problems"):
-        return {"run_id": run_id, "outcome": "already there"}
+    if noted and noted.get("fingerprint") == run.fingerprint and not noted.get("again"):
+        told = noted.get("problems", [])
+        return {"run_id": run_id, "outcome": "already there", "problems": told}
     folder = store.segments / f"{_TEMPORARY}{run_id}"
     if dry:
         return _read_only(run, report, run_id, noted)
@@ -187,6 +188,7 @@ def _note(kind: str, run: SourceRun, imports: int, report: Report) -> Row:
         "imports": imports,
         "deleted": run.deleted,
         "problems": report.rows(),
+        "again": report.again,
     }
 
 

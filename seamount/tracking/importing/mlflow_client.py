@@ -133,7 +133,7 @@ class _Reader:
                     return
                 self.client.download_artifacts(run_id, "", folder)
             except (MlflowException, OSError) as error:
-                report.add("artifacts that the server did not give", str(error))
+                report.add("artifacts that the server did not give", error, again=True)
                 return
             for name, path in places.below(Path(folder)):
                 if places.allowed(path, (folder,), report, name):

@@ -58,7 +58,9 @@ class Artifacts:
         if folder is None:
             yield from self._remote(time_us, report)
         elif folder.is_dir() and not places.inside(folder, self.roots):
-            report.add("artifact folders outside the source (allow them with --files)", folder)
+            report.add(
+                "artifact folders outside the source (allow them with --files)", folder, again=True
+            )
         else:
             for name, path in places.below(folder):
                 if places.allowed(path, self.roots, report, name):
@@ -72,7 +74,9 @@ class Artifacts:
 
     def _remote(self, time_us: int, report: Report) -> Iterator[Item]:
         if not any(storage.is_inside(self.uri, root) for root in self.roots if "://" in root):
-            report.add("artifacts on other hosts (allow their URL with --files)", self.uri)
+            report.add(
+                "artifacts on other hosts (allow their URL with --files)", self.uri, again=True
+            )
             return
         for url in storage.list_files(self.uri):
             yield File(url[len(self.uri) :].lstrip("/"), storage.read_bytes(url), time_us)

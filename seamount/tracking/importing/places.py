@@ -26,9 +26,10 @@ def inside(path: Path, roots: Iterable[Path | str]) -> bool:
 def allowed(path: Path, roots: Iterable[Path | str], report: Report, name: str) -> bool:
     """Whether a regular file may be taken; what is refused or missing is told."""
     if not inside(path, roots):
-        report.add("files outside the source (allow their folder with --files)", f"{name}: {path}")
+        reason = "files outside the source (allow their folder with --files)"
+        report.add(reason, f"{name}: {path}", again=True)
     elif not path.is_file():
-        report.add("files that are missing", f"{name}: {path}")
+        report.add("files that are missing", f"{name}: {path}", again=True)
     else:
         return True
     return False

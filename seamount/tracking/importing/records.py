@@ -17,9 +17,13 @@ class Report:
 
     problems: Counter[str] = field(default_factory=Counter)
     examples: dict[str, str] = field(default_factory=dict)
+    again: bool = False
 
-    def add(self, reason: str, example: object = "", count: int = 1) -> None:
-        """Count one more case of `reason`."""
+    def add(
+        self, reason: str, example: object = "", count: int = 1, *, again: bool = False
+    ) -> None:
+        """Count one more case of `reason`; `again`: the next import may find it otherwise."""
+        self.again |= again
         if reason not in self.problems and len(self.problems) >= MAX_REASONS:
             reason, example = "further problems", ""
         self.problems[reason] += count
