@@ -42,7 +42,8 @@ class Header:
     """Who wrote a segment.
 
     `role` is "main" (made by Run), "fork" (a forked child of such a process), "client" (MLflow's
-    client through our plugin) or "import" (`pid` then counts the imports of the run). `attempt` counts the restarts of a rank; `part` the rotations.
+    client through our plugin) or "import" (`pid` then counts the imports of the run). `attempt`
+    counts the restarts of a rank; `part` the rotations.
     """
 
     run_id: str

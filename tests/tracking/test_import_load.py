@@ -180,3 +180,43 @@ def test_the_command(tmp_path, store, root):
     )  # fmt: skip
     rows = json.loads(answer.stdout)["runs"]
     assert [row["outcome"] for row in rows] == ["already there", "already there"]
+
+
+def test_parts_of_a_large_run_and_one_that_was_not_moved_in(tmp_path, store, history, monkeypatch):
+    """An update of several parts, killed between two of them: the next import brings the rest."""
+    from seamount.tracking import writer
+
+    monkeypatch.setattr(writer, "ROTATE_BYTES", 600)
+    log(tmp_path / "logs/a")
+    load.load(str(tmp_path / "logs"), store.folder)
+    assert len(list((store.segments / "a").glob("*.seg"))) > 3
+    log(tmp_path / "logs/a", 90, first=50)
+    moved = []
+
+    def rename(source, target):
+        moved.append(target)
+        if len(moved) == 3:
+            raise KeyboardInterrupt
+        os.replace(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(load, "_rename", rename)
+        with pytest.raises(KeyboardInterrupt):
+            load.load(str(tmp_path / "logs"), store.folder)
+    assert 50 < len(history(store, "a", "loss")) < 90
+    load.load(str(tmp_path / "logs"), store.folder)
+    assert [p.step for p in history(store, "a", "loss")] == list(range(90))
+    assert verify(store, "a")["ok"]
+
+
+def test_an_imported_run_can_be_resumed(tmp_path, store, history):
+    log(tmp_path / "logs/a", 10)
+    load.load(str(tmp_path / "logs"), store.folder)
+    with Run(run_id="a", store=store.uri) as run:
+        run.log_metrics({"loss": -1.0}, step=10)
+    log(tmp_path / "logs/a", 12, first=10)
+    load.load(str(tmp_path / "logs"), store.folder)
+    steps = [(p.step, p.value) for p in history(store, "a", "loss")]
+    assert steps[10:] == [(10, -1.0)]  # the newest attempt stands from its first step on
+    with store.index() as index:
+        assert len(index.history("a", "loss", attempt=0)) == 12

@@ -58,10 +58,10 @@ def runs(origin: Origin) -> Iterator[SourceRun]:
     found: dict[tuple[str, str], _Export] = {}
     for part in parts:
         try:
-            for identity in _identities(part):
+            for identity, system in _described(part).items():
                 export = found.setdefault(identity, _Export(*identity, root, origin.files))
                 export.parts.append(part)
-                export.system |= _system(part, identity)
+                export.system |= system
         except CorruptData as error:
             origin.report.add("Parquet files that cannot be read (left out)", error)
     by_sys_id = {(e.project_id, str(e.system.get("sys/id"))): e.run_id for e in found.values()}
@@ -92,13 +92,12 @@ def _open(path: Path) -> Any:
     return file
 
 
-def _rows(path: Path, columns: list[str] | None = None) -> Iterator[dict[str, Any]]:
+def _batches(path: Path, columns: list[str] | None = None) -> Iterator[Any]:
     import pyarrow
 
     file = _open(path)
     try:
-        for batch in file.iter_batches(_BATCH_ROWS, columns=columns):
-            yield from batch.to_pylist()
+        yield from file.iter_batches(_BATCH_ROWS, columns=columns)
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise CorruptData(f"{path.name} is damaged: {_line(error)}") from error
 
@@ -107,28 +106,26 @@ def _line(error: Exception) -> str:
     return " ".join(str(error).split())[:200]
 
 
-def _identities(part: Path) -> list[tuple[str, str]]:
-    names = set(_open(part).schema_arrow.names)
+def _described(part: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    """(project_id, run_id) -> its single values below sys/ that stand in this part."""
+    from pyarrow import Table, compute
+
+    file = _open(part)
+    names = set(file.schema_arrow.names)
     if missing := _COLUMNS - names:
         raise CorruptData(f"{part.name} lacks the columns {', '.join(sorted(missing))}")
-    found: dict[tuple[str, str], None] = {}
-    for row in _rows(part, ["project_id", "run_id"]):
-        found[str(row["project_id"]), str(row["run_id"])] = None
-    return list(found)
-
-
-def _system(part: Path, identity: tuple[str, str]) -> dict[str, Any]:
-    """The run's single values below sys/."""
-    columns = [*sorted(_COLUMNS), *(f"{kind}_value" for kind in _SINGLE)]
-    known = [c for c in columns if c in _open(part).schema_arrow.names]
-    return {
-        row["attribute_path"]: value
-        for row in _rows(part, known)
-        if (row["project_id"], row["run_id"]) == identity
-        and str(row["attribute_path"]).startswith(_SYSTEM)
-        and row["attribute_type"] in _SINGLE
-        and (value := row.get(f"{row['attribute_type']}_value")) is not None
-    }
+    columns = [c for c in (*sorted(_COLUMNS), *(f"{k}_value" for k in _SINGLE)) if c in names]
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for batch in _batches(part, columns):
+        pairs = Table.from_batches([batch]).group_by(["project_id", "run_id"]).aggregate([])
+        for pair in pairs.to_pylist():
+            found.setdefault((pair["project_id"], pair["run_id"]), {})
+        kept = compute.starts_with(batch["attribute_path"], _SYSTEM)
+        for row in batch.filter(kept).to_pylist():
+            value = row.get(f"{row['attribute_type']}_value")
+            if row["attribute_type"] in _SINGLE and value is not None:
+                found[row["project_id"], row["run_id"]][row["attribute_path"]] = value
+    return found
 
 
 @dataclass
@@ -170,9 +167,7 @@ class _Export:
         single: dict[str, Any] = {}
         created_us = _us(self.system.get("sys/creation_time")) or 0
         for part in self.parts:
-            for row in _rows(part):
-                if (row["project_id"], row["run_id"]) != (self.project_id, self.run_id):
-                    continue
+            for row in self._rows(part):
                 kind = row["attribute_type"]
                 if kind in _SINGLE:
                     value = row.get(f"{kind}_value")
@@ -184,6 +179,15 @@ class _Export:
         if single:
             yield Config(single, created_us)
         yield Tags(_tags(single, self.project_id), created_us)
+
+    def _rows(self, part: Path) -> Iterator[dict[str, Any]]:
+        """This run's rows in a part (older exports put several runs into one)."""
+        from pyarrow import compute
+
+        for batch in _batches(part):
+            own = compute.equal(batch["run_id"], self.run_id)
+            own = compute.and_(own, compute.equal(batch["project_id"], self.project_id))
+            yield from batch.filter(own).to_pylist()
 
     def _series(
         self, row: dict[str, Any], kind: str, time_us: int, report: Report

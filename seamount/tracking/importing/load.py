@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from seamount.core import registry, settings, storage
-from seamount.core.errors import DiskFull, SeamountError, UserError, explain_os_error
+from seamount.core.errors import CorruptData, DiskFull, SeamountError, UserError, explain_os_error
 from seamount.tracking.importing import fitting, ids, known
-from seamount.tracking.importing.records import Origin, Report, SourceRun, Tags
+from seamount.tracking.importing.records import Config, Origin, Points, Report, SourceRun, Tags
 from seamount.tracking.importing.writer import ImportWriter
 from seamount.tracking.names import store_folder
 from seamount.tracking.store import MAX_PROJECT_BYTES, RunIdentity, Store, open_store
@@ -65,7 +65,7 @@ def load(
     origin = Origin(address, files)
     rows = []
     with nullcontext() if dry_run else _alone(opened):
-        for run in source.runs(origin):
+        for run in _runs(source, origin):
             rows.append(_attempt(opened, kind, run, project, dry_run))
             told(rows[-1])
     return {
@@ -76,6 +76,19 @@ def load(
         "problems": origin.report.rows(),
         "ok": not origin.report.problems and all(row["outcome"] != "failed" for row in rows),
     }
+
+
+def _runs(source: Any, origin: Origin) -> Iterator[SourceRun]:
+    """The source's runs; what its reader trips over comes out as one sentence."""
+    try:
+        yield from source.runs(origin)
+    except (SeamountError, OSError, GeneratorExit):
+        raise
+    except Exception as error:
+        raise CorruptData(
+            f"{origin.address!r} cannot be read ({type(error).__name__}: {error!s:.200}): it is "
+            "damaged, or of another kind than --from says"
+        ) from error
 
 
 def _store(store: str | Path | None, dry_run: bool) -> Store:
@@ -165,7 +178,8 @@ def _read_only(run: SourceRun, report: Report, run_id: str, noted: Row | None) -
     counts: dict[str, int] = {}
     for item in run.stream(report):
         what = type(item).__name__.lower()
-        counts[what] = counts.get(what, 0) + len(getattr(item, "values", [0]) or [0])
+        many = len(item.values) if isinstance(item, Points | Config | Tags) else 1
+        counts[what] = counts.get(what, 0) + many
     outcome = "would be imported" if noted is None else "would be updated"
     return {"run_id": run_id, "outcome": outcome, "counts": counts}
 
@@ -197,7 +211,7 @@ def _place_new(store: Store, folder: Path, identity: RunIdentity, note: Row) -> 
     storage.write_bytes(str(folder / "run.json"), json.dumps(asdict(identity)).encode())
     storage.write_json(str(folder / ids.NOTE), note)
     _sync(folder)
-    os.rename(folder, store.run_folder(identity.run_id))
+    _rename(folder, store.run_folder(identity.run_id))
     _sync(store.segments)
 
 
@@ -205,9 +219,13 @@ def _place_more(store: Store, folder: Path, run_id: str, note: Row) -> None:
     """Move the new parts in, oldest first; the note last, so that a cut is taken up again."""
     target = store.run_folder(run_id)
     for path in sorted(folder.glob("*.seg")):
-        os.rename(path, target / path.name)
+        _rename(path, target / path.name)
     _sync(target)
     storage.write_json(str(target / ids.NOTE), note)
+
+
+def _rename(source: Path, target: Path) -> None:
+    os.rename(source, target)
 
 
 def _sync(folder: Path) -> None:
