@@ -1,5 +1,5 @@
-"""`seamount track`: verify tracked runs and open MLflow's UI on them; the other verbs stand in
-track_find.py and track_judge.py."""
+"""`seamount track`: verify tracked runs, SQL, MLflow's UI on them; the other verbs stand in
+track_find.py, track_judge.py and track_import.py."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import typer
 
 from seamount.cli.json_output import JsonCommand, JsonOption, emit
 from seamount.cli.track_find import StoreOption, best, get, ls, query
+from seamount.cli.track_import import import_runs
 from seamount.cli.track_judge import audit, importance, promote
 from seamount.core import settings
 from seamount.core.errors import SeamountError, UserError
@@ -31,6 +32,7 @@ app.command(cls=JsonCommand)(best)
 app.command(cls=JsonCommand)(audit)
 app.command(cls=JsonCommand)(importance)
 app.command(cls=JsonCommand)(promote)
+app.command("import", cls=JsonCommand)(import_runs)
 
 
 @app.command(cls=JsonCommand)

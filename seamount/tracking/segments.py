@@ -42,8 +42,9 @@ class Header:
     """Who wrote a segment.
 
     `role` is "main" (made by Run), "fork" (a forked child of such a process), "client" (MLflow's
-    client through our plugin) or "watch" (the watcher, of the rank it writes about). `attempt`
-    counts the restarts of a rank; `part` the rotations.
+    client through our plugin), "watch" (the watcher, of the rank it writes about) or "import" (`pid`
+    then counts the imports of the run). `attempt` counts the restarts of a rank; `part` the
+    rotations.
     """
 
     run_id: str

@@ -1,0 +1,1 @@
+"""From another tracker's records into a store: `load.load` is the way in."""
