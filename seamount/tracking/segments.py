@@ -42,8 +42,8 @@ class Header:
     """Who wrote a segment.
 
     `role` is "main" (made by Run), "fork" (a forked child of such a process), "client" (MLflow's
-    client through our plugin), "watch" (the watcher, of the rank it writes about) or "import" (`pid`
-    then counts the imports of the run). `attempt` counts the restarts of a rank; `part` the
+    client through our plugin), "watch" (the watcher, of the rank it writes about) or "import"
+    (`pid` then counts the imports of the run). `attempt` counts the restarts of a rank; `part` the
     rotations.
     """
 

@@ -27,7 +27,8 @@ from seamount.tracking.importing.records import (
 )
 from seamount.tracking.names import MAX_TAG_BYTES, MAX_TEXT_CHARS, check_tag_value
 from seamount.tracking.segments import Header
-from seamount.tracking.store import Store, host_name
+from seamount.tracking.store import Store
+from seamount.tracking.strands import host_name
 from seamount.tracking.writer import MAX_NAMES_A_CALL, SegmentWriter
 
 _CONFIG_PIECE_BYTES = 1 << 22
