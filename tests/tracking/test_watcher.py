@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -46,7 +47,8 @@ def watchers(store: Store) -> list[int]:
             command = (folder / "cmdline").read_bytes()
         except OSError:
             continue
-        if b"watcher.main" in command and os.fsencode(str(store.folder)) in command:
+        python = command.startswith(os.fsencode(sys.executable))  # not the shell that starts it
+        if python and b"watcher.main" in command and os.fsencode(str(store.folder)) in command:
             found.append(int(folder.name))
     return found
 
