@@ -68,10 +68,11 @@ def build_corpus(sources: Sources, out: str, options: CorpusOptions, run: Run) -
     if sources.finished:
         return report_corpus(sources.urls[0], "given as it is", run)
     planned = build.plan(_request(list(sources.urls), out, options))
-    if build.find_reusable(planned) is not None:
-        return report_corpus(out, "unchanged, reused from an earlier run (0 shards read)", run)
-    with station(run, "corpus", f"corpus: into {out}"):
-        built = _stages(planned, options)
+    with build.held(planned):
+        if build.find_reusable(planned) is not None:
+            return report_corpus(out, "unchanged, reused from an earlier run (0 shards read)", run)
+        with station(run, "corpus", f"corpus: into {out}"):
+            built = _stages(planned, options)
     return report_corpus(built.url, f"{counted(built.shards_read, 'input')} read", run)
 
 

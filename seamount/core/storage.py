@@ -23,6 +23,9 @@ _CHUNK = 1 << 20
 
 def filesystem(url: str) -> tuple[Any, str]:
     """The fsspec file system that serves `url`, and the path in it."""
+    if is_local(url):  # fsspec would take `::` in a name for a chain of file systems
+        local = fsspec.filesystem("file")
+        return local, local._strip_protocol(url)
     try:
         return fsspec.core.url_to_fs(url)
     except ImportError as error:
@@ -99,7 +102,7 @@ def is_inside(url: str, folder: str) -> bool:
 
 
 def _plain(url: str) -> str:
-    return str(local_path(url).resolve()) if is_local(url) else url.rstrip("/")
+    return os.path.realpath(local_path(url)) if is_local(url) else url.rstrip("/")
 
 
 def size_bytes(url: str) -> int:

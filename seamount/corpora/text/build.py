@@ -31,6 +31,7 @@ from seamount.core.errors import CorruptData, UserError
 from seamount.corpora import graph
 from seamount.corpora.text import inputs as inputs_module
 from seamount.corpora.text import manifest
+from seamount.corpora.text.alone import alone
 from seamount.corpora.text.catalog import Catalog, load_catalog
 from seamount.corpora.text.stages import publish, stage
 
@@ -117,6 +118,8 @@ def plan(request: CorpusRequest) -> Plan:
 
 
 def _check(request: CorpusRequest) -> None:
+    if not request.out.strip() or not all(source.strip() for source in request.sources):
+        raise UserError("an empty text is no place: name the output folder and every source")
     for name in ("val_share", "test_share"):
         share = getattr(request, name)
         if not 0 <= share < 0.5:
@@ -218,10 +221,19 @@ def _reference(
 def build_corpus(request: CorpusRequest) -> CorpusRef:
     """Build the corpus, or find that it is built already; a killed build is taken up again."""
     planned = plan(request)
-    if (reusable := find_reusable(planned)) is not None:
-        return reusable
-    with _nothing_left_of_nothing(planned):
-        return _build(planned, request)
+    with held(planned):
+        if (reusable := find_reusable(planned)) is not None:
+            return reusable
+        with _nothing_left_of_nothing(planned):
+            return _build(planned, request)
+
+
+@contextmanager
+def held(planned: Plan) -> Iterator[None]:
+    """Hold the output against other builds and exclusions; raises UserError where one is there."""
+    storage.make_folder(planned.out)
+    with alone(planned.out):
+        yield
 
 
 def _build(planned: Plan, request: CorpusRequest) -> CorpusRef:

@@ -55,7 +55,7 @@ class Component(_Strict):
     synonyms: tuple[str, ...] = ()
     priority: int = 100
     dedupe_lines: DedupeLines | None = None
-    dedupe_passages: int | None = Field(default=None, ge=20)
+    dedupe_passages: int | None = Field(default=None, ge=20, le=10_000)
     raw_gib: float | None = None
     effective_gib: float | None = None
     mean_kib: float | None = None
@@ -118,6 +118,19 @@ class Catalog(_Strict):
                         f"the component name {spelling[:40]!r} is empty, longer than 200 "
                         "characters or holds a control character, so no document can have it: "
                         "rename it"
+                    )
+        return value
+
+    @field_validator("components")
+    @classmethod
+    def _synonyms_of_one(cls, value: dict[str, Component]) -> dict[str, Component]:
+        owner: dict[str, str] = {}
+        for name, component in value.items():
+            for spelling in component.synonyms:
+                if owner.setdefault(spelling, name) != name:
+                    raise ValueError(
+                        f"{spelling!r} is a synonym of {owner[spelling]!r} and of {name!r}: a "
+                        "document cannot belong to both"
                     )
         return value
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from seamount.core.records import Document, Quarantined, Skipped
 from seamount.corpora.text import formats
 from seamount.corpora.text.catalog import READERS, Catalog, filter_name, load_catalog
 
+log = logging.getLogger("seamount")
 # Items named beyond a component's aim, so that filters and deduplication leave enough.
 _SLACK = 1.4
 _LOCAL_INPUT_BYTES = 2_000_000
@@ -85,7 +87,18 @@ def expand(sources: tuple[str, ...], max_bytes: int | None) -> list[Input]:
             found += _of_reader(*raw, max_bytes)
         else:
             found += _of_catalog(source, max_bytes) if is_catalog(source) else _of_url(source)
-    return sorted(_with_unique_names(found), key=lambda i: i.name)
+    return sorted(_with_unique_names(_once(found)), key=lambda i: i.name)
+
+
+def _once(inputs: list[Input]) -> list[Input]:
+    """The inputs without those that stand for the very files or items of an earlier one."""
+    seen: dict[Any, Input] = {}
+    for one in inputs:
+        key = (one.reader, one.location, one.component, one.items, one.parameters)
+        if key in seen:
+            log.warning("%s was given twice and is read once", one.location)
+        seen.setdefault(key, one)
+    return list(seen.values())
 
 
 def _of_url(source: str) -> list[Input]:

@@ -118,7 +118,9 @@ def certificate(
             "achieved_bytes": achieved.get(name, 0),
             "wanted_share": wanted[name] / aim if aim else 0.0,
             "achieved_share": achieved.get(name, 0) / total if total else 0.0,
-            "scarce": weights.get(name, 0.0) > wanted[name] / aim + 1e-9 if aim else False,
+            "scarce": bool(aim)
+            and wanted[name] >= supply[name].limit * (1 - 1e-9)
+            and weights.get(name, 0.0) >= wanted[name] / aim - 1e-9,
         }
         for name in sorted(supply)
     }

@@ -252,7 +252,7 @@ def test_mistakes_change_nothing(corpus: Path, untouched: Path) -> None:
     (corpus / ".work").rmdir()
     folder = os.open(corpus, os.O_RDONLY)
     fcntl.flock(folder, fcntl.LOCK_EX)
-    with pytest.raises(UserError, match="another exclusion"):
+    with pytest.raises(UserError, match="another build or exclusion"):
         exclude(url, Rule(ids=("0-3",)))
     os.close(folder)
     assert digests(corpus) == old == digests(untouched)

@@ -123,6 +123,10 @@ def document(text: str, meta: Any, line: int, url: str, name: str) -> Document:
     """The document of one record; `line` is its number in the file, from 1."""
     rest = dict(meta) if isinstance(meta, dict) else {} if meta is None else {"value": meta}
     component, own_id = rest.pop("pile_set_name", None), rest.pop("id", None)
+    if type(own_id) is int:
+        own_id = str(own_id)
+    elif own_id is not None and not isinstance(own_id, str):
+        rest["original_id"] = own_id
     return Document(
         text,
         _component(component) if isinstance(component, str) else UNKNOWN,

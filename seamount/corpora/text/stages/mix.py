@@ -52,9 +52,19 @@ def _mix_and_split(
         "bytes": sum(shard["bytes"] for shard in plan.shards),
         "shards": plan.shards,
         "mixture": plan.certificate,
+        "alarms": _alarms(documents),
         "ledger": [ledger.row_to_dict(row) for row in rows_of_inputs],
         "splits": {name: sum(found) for name, found in counts.items()},
     }
+
+
+def _alarms(documents: placing.Documents) -> list[str]:
+    """Ids that more than one document has: they are found, traced and excluded together."""
+    marks = np.sort(documents.order[documents.kind == 0])
+    same = marks[1:] == marks[:-1]
+    shared = int((np.r_[same, False] | np.r_[False, same]).sum()) if len(marks) else 0
+    told = "documents share their id with another: find, trace and exclude take all of them"
+    return [f"{shared} {told}"] if shared else []
 
 
 def cuts_url(where: str, number: int) -> str:

@@ -17,6 +17,7 @@ from seamount.corpora.text.stages import clean, deduplicate, shards, stage
 
 QUARANTINE, DROPPED, EDITED = "quarantine.json", "dropped", "edited"
 _STALE = "stale.json"
+_MOST_DAMAGED = 20
 
 
 def publish(
@@ -95,9 +96,16 @@ def _manifest(
         },
         "copies": _copies(finished, rows),
         "quarantined": sum(row.quarantined.documents for row in rows),
-        "alarms": stage.result_of(deduped)["alarms"],
+        "alarms": [*_damaged(rows), *result["alarms"], *stage.result_of(deduped)["alarms"]],
         "largest_cluster": stage.result_of(deduped)["largest_cluster"],
     }
+
+
+def _damaged(rows: Sequence[ledger.Row]) -> list[str]:
+    """What --allow-broken let pass; the ledger has it in full."""
+    told = [f"{row.input} is damaged: {row.error}" for row in rows if row.error]
+    more = len(told) - _MOST_DAMAGED
+    return [*told[:_MOST_DAMAGED], *([f"{more} more inputs are damaged"] if more > 0 else [])]
 
 
 def _sum(finished: list[dict[str, Any]], split: str) -> dict[str, int]:

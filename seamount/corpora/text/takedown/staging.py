@@ -10,8 +10,6 @@ was.
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -19,6 +17,7 @@ from typing import Any
 from seamount.core import storage
 from seamount.core.errors import UserError
 from seamount.corpora.text import manifest
+from seamount.corpora.text.alone import alone as hold_alone
 from seamount.corpora.text.manifest import EXCLUDE_FOLDER as FOLDER
 from seamount.corpora.text.manifest import plan_url
 from seamount.corpora.text.stages import stage
@@ -26,22 +25,11 @@ from seamount.corpora.text.stages import stage
 
 @contextmanager
 def alone(url: str) -> Iterator[None]:
-    """Hold the folder of a local corpus against a second exclusion; raises UserError for one."""
-    if not storage.is_local(url):
-        yield
-        return
-    path = storage.local_path(url)
-    if not path.is_dir():
+    """Hold the folder of a corpus against builds and other exclusions; UserError where one is."""
+    if storage.is_local(url) and not storage.local_path(url).is_dir():
         raise UserError(f"{url} holds no finished corpus: check the path")
-    folder = os.open(path, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UserError(f"another exclusion is at work in {url}: wait until it ended") from None
+    with hold_alone(url):
         yield
-    finally:
-        os.close(folder)
 
 
 def refuse_unfinished_build(url: str) -> None:
