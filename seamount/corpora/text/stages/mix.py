@@ -24,7 +24,7 @@ def mix_and_split(
 
     <batch number>.parquet says it for the rows of one batch, <batch number>-cuts.parquet what goes
     out of them where lines are deduped; result.json has the shards, the
-    mixture's certificate and the ledger's rows. Memory: about 70 bytes a document.
+    mixture's certificate and the ledger's rows. Memory: about 130 bytes a document.
     """
     folder = storage.join(work, "mix", stage.combined_key("mix", deduped.folder))
     return stage.run(folder, lambda where: _mix_and_split(cleaned, deduped, rules, where))
