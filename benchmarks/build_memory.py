@@ -1,7 +1,7 @@
 """Memory of a build as its input grows: `make bench`.
 
 Claim: the peak of a build is bounded by shard and batch, not by the corpus (20 MB, 200 MB, 2 GB of
-text made from real text); what deduplication and mixing hold grows by some 110 and 130 bytes a document.
+text made from real text); deduplication and mixing hold some 110 and 130 bytes a document more.
 Every figure is the peak resident set of a process of its own (Linux: VmHWM).
 
     python benchmarks/build_memory.py [--data URL] [--megabytes 20,200,2000]
