@@ -108,7 +108,7 @@ class Family:
         self.backend = trained(name)
         self.encoder = BpeEncoder(self.backend)
 
-    def library(self, text: str) -> list[int]:
+    def reference(self, text: str) -> list[int]:
         return list(self.backend.encode(text, add_special_tokens=False).ids)
 
     def compiled(self, text: str) -> list[int] | None:
@@ -119,7 +119,7 @@ class Family:
         found = self.compiled(text)
         if found is None:
             return bool(self.encoder.rule.added)
-        return found == self.library(text)
+        return found == self.reference(text)
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -184,13 +184,13 @@ def test_texts_with_added_tokens_are_left_to_the_library() -> None:
     assert family.compiled("two  words") is None
     assert family.compiled("\u212bngström") is None  # as it was added
     assert family.compiled("A\u030angström") is None  # what NFC makes of both
-    assert family.compiled("<|endoftext|>") == family.library("<|endoftext|>")
+    assert family.compiled("<|endoftext|>") == family.reference("<|endoftext|>")
 
 
 def test_a_word_of_the_vocabulary_is_taken_before_any_merge() -> None:
     family = Family("llama3")
     index = family.backend.token_to_id("Ġquixotic")
-    assert family.compiled("so quixotic")[-1:] == [index] == family.library(" quixotic")
+    assert family.compiled("so quixotic")[-1:] == [index] == family.reference(" quixotic")
     without = BpeEncoder(family.backend, replace(family.encoder.rule, ignore_merges=False))
     assert index not in without.encode("so quixotic").tolist()
 
@@ -198,7 +198,7 @@ def test_a_word_of_the_vocabulary_is_taken_before_any_merge() -> None:
 def test_special_tokens_in_a_text_are_letters(family: Family) -> None:
     special = {family.backend.token_to_id(t) for t in ("<|endoftext|>", "<|im_start|>")}
     ids = family.compiled("a<|endoftext|><|im_start|>b")
-    assert ids == family.library("a<|endoftext|><|im_start|>b")
+    assert ids == family.reference("a<|endoftext|><|im_start|>b")
     assert not special & set(ids)
 
 

@@ -6,8 +6,10 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from watched import ON, TRAINER, until, watchers
 
 from seamount.tracking.index import Point
 from seamount.tracking.store import Store, open_store
@@ -56,3 +58,18 @@ def spawn(root: Path) -> Callable[..., subprocess.Popen[str]]:
         if process.poll() is None:
             process.kill()
         process.communicate()
+
+
+@pytest.fixture
+def ready(spawn):
+    """Start a trainer and wait until it is ready (and its watcher holds its lock)."""
+
+    def start(store: Store, program: str = TRAINER, **variables: str) -> Any:
+        process = spawn(program, store.uri, **(ON | variables))
+        for line in process.stdout:
+            if line.strip() == "ready":
+                break
+        until(lambda: watchers(store))
+        return process
+
+    return start

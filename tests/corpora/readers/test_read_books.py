@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from reading import documents, read, reasons, write, zipped
-from samples import (
+from miniatures import (
     BOOK,
     CONTAINER,
     EPUB,
@@ -18,8 +17,9 @@ from samples import (
     SITTING,
     SRT,
     VTT,
-    patents,
 )
+from reading import documents, read, reasons, write, zipped
+from samples import patents
 
 from seamount.core.records import Quarantined
 from seamount.corpora.text.readers import _streams

@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from miniatures import MIT
 from reading import documents, read, reasons, write
-from samples import MIT
 
 from seamount.core.errors import CorruptData, UserError
 from seamount.core.records import Quarantined

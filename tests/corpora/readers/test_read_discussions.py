@@ -11,8 +11,8 @@ from email.message import EmailMessage
 from pathlib import Path
 
 import pytest
+from miniatures import IRC_IRSSI, LINKS, MBOX, NEWS, PAGES, POSTS
 from reading import documents, read, read_broken, reasons, write
-from samples import IRC_IRSSI, LINKS, MBOX, NEWS, PAGES, POSTS
 
 from seamount.core.records import Document, Quarantined
 from seamount.corpora.text.readers import _irc_lines, curated_urls

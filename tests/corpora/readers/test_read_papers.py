@@ -7,8 +7,9 @@ import time
 from pathlib import Path
 
 import pytest
+from miniatures import ARTICLE, MEDLINE
 from reading import documents, read, read_broken, reasons, tar, write
-from samples import ARTICLE, MEDLINE, SAMPLES
+from samples import SAMPLES
 
 from seamount.core.records import Quarantined
 from seamount.corpora.text.readers import _latex

@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 
 import pytest
+from miniatures import WIKI
 from reading import documents, read, read_broken, reasons, write
-from samples import WIKI
 
 from seamount.corpora.text.readers.wikitext import to_text
 
