@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -39,3 +40,14 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     monkeypatch.setenv("SEAMOUNT_HOME", str(tmp_path_factory.mktemp("home")))
     # A process more for each of hundreds of runs; tests/tracking/test_watcher*.py turn it on.
     monkeypatch.setenv("SEAMOUNT_TRACKING_WATCHER", "off")
+
+
+@pytest.fixture(scope="module")
+def harness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Prefect on a temporary server, with its results in a folder of the tests."""
+    from prefect.settings import PREFECT_LOCAL_STORAGE_PATH, temporary_settings
+    from prefect.testing.utilities import prefect_test_harness
+
+    own = {PREFECT_LOCAL_STORAGE_PATH: tmp_path_factory.mktemp("results")}
+    with temporary_settings(own), prefect_test_harness(server_startup_timeout=240):
+        yield

@@ -8,16 +8,14 @@ dies. What a dead one left is in no list, and the next to compact the run remove
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from seamount.core import locks
 from seamount.core.errors import CorruptData
 from seamount.tracking import segments
 from seamount.tracking.history import has_columns, whole
@@ -81,8 +79,8 @@ def compact_run(index: Index, run_id: str, until: float | None = None) -> bool:
     """
     folder = index.folder / "points" / run_id
     folder.mkdir(parents=True, exist_ok=True)
-    with _lock(folder) as held:
-        if not held:
+    with locks.tried(folder / ".lock") as mine:
+        if not mine:
             return False
         sweep(index, run_id, folder)
         steps = (
@@ -97,17 +95,6 @@ def compact_run(index: Index, run_id: str, until: float | None = None) -> bool:
         except Overtaken:
             return False
     return True
-
-
-@contextmanager
-def _lock(folder: Path) -> Iterator[bool]:
-    with (folder / ".lock").open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
 
 
 def sweep(index: Index, run_id: str, folder: Path) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Callable
 from typing import Any
 
 from seamount.tracking.segments import Header, Record
+
+Apply = Callable[[sqlite3.Connection, Header, int, Record, dict[str, Any]], None]
 
 
 def apply_event(
@@ -67,40 +70,30 @@ def _files(
     )
 
 
-def _strings(
-    db: sqlite3.Connection, header: Header, segment_id: int, record: Record, body: dict[str, Any]
-) -> None:
-    place = (header.rank, segment_id, record.sequence, body.get("step"), record.time_us)
-    db.executemany(
-        "INSERT INTO strings VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        [(header.run_id, name, *place, text) for name, text in body["data"].items()],
-    )
+def _series(table: str, cells: Callable[[Any], tuple[Any, ...]]) -> Apply:
+    """Writes a row for each name of the event's data: its place, then the `cells` of its value."""
+
+    def apply(
+        db: sqlite3.Connection,
+        header: Header,
+        segment_id: int,
+        record: Record,
+        body: dict[str, Any],
+    ) -> None:
+        place = (header.rank, segment_id, record.sequence, body.get("step"), record.time_us)
+        rows = [(header.run_id, n, *place, *cells(value)) for n, value in body["data"].items()]
+        if rows:
+            marks = ", ".join("?" * len(rows[0]))
+            db.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+
+    return apply
 
 
-def _histograms(
-    db: sqlite3.Connection, header: Header, segment_id: int, record: Record, body: dict[str, Any]
-) -> None:
-    place = (header.rank, segment_id, record.sequence, body.get("step"), record.time_us)
-    db.executemany(
-        "INSERT INTO histograms VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [
-            (header.run_id, name, *place, h["type"], json.dumps([h["edges"], h["values"]]))
-            for name, h in body["data"].items()
-        ],
-    )
-
-
-def _file_series(
-    db: sqlite3.Connection, header: Header, segment_id: int, record: Record, body: dict[str, Any]
-) -> None:
-    place = (header.rank, segment_id, record.sequence, body.get("step"), record.time_us)
-    db.executemany(
-        "INSERT INTO file_series VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [
-            (header.run_id, name, *place, f["path"], f["digest"], f["size_bytes"], f["mime"])
-            for name, f in body["data"].items()
-        ],
-    )
+_strings = _series("strings", lambda text: (text,))
+_histograms = _series("histograms", lambda h: (h["type"], json.dumps([h["edges"], h["values"]])))
+_file_series = _series(
+    "file_series", lambda f: (f["path"], f["digest"], f["size_bytes"], f["mime"])
+)
 
 
 def _state(

@@ -6,6 +6,7 @@ for a dead rank, say) until somebody kills the process: the traceback is safe by
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 from collections.abc import Callable
@@ -13,6 +14,8 @@ from types import TracebackType
 from typing import Any
 
 from seamount.tracking.endings import describe
+
+log = logging.getLogger("seamount.tracking")
 
 
 class UncaughtExceptions:
@@ -47,5 +50,6 @@ class UncaughtExceptions:
             return
         try:
             self._say(describe(error))
-        except Exception:  # the exception itself must be seen, whatever becomes of its record
+        except Exception as failed:  # the exception itself must be seen, whatever this one is
             self._say = None
+            log.warning("uncaught exceptions are not recorded any more: %s", failed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -18,18 +19,20 @@ if TYPE_CHECKING:
 Timestamp = float | datetime.datetime | None
 
 
-class LogCalls:
+class LogCalls(ABC):
     """The calls of a Run that append an event; `Run` gives the writer and counts steps."""
 
     run_id: str
     _rank: int
     _store: Store
 
+    @abstractmethod
     def _open(self) -> SegmentWriter:
-        raise NotImplementedError
+        """The writer, where the run is not closed."""
 
+    @abstractmethod
     def _count(self, data: Mapping[str, Any]) -> dict[Any, dict[str, Any]]:
-        raise NotImplementedError
+        """`data` grouped by the next step of each name, which is then taken."""
 
     def _event(self, value: dict[str, Any]) -> None:
         self._open().event(value, time.time_ns() // 1000)

@@ -7,9 +7,6 @@ and their histories are read from the index. Every question first takes in what 
 
 from __future__ import annotations
 
-import fcntl
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from mlflow.entities import Metric, RunStatus
@@ -20,6 +17,7 @@ from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 from mlflow.utils.search_utils import SearchUtils
 from mlflow.utils.validation import _validate_metric
 
+from seamount.core import locks
 from seamount.tracking import mlflow_mirror
 from seamount.tracking.mlflow_clients import ClientWriters
 from seamount.tracking.mlflow_history import MetricHistories
@@ -39,7 +37,7 @@ class SeamountTrackingStore(MetricHistories, RunPages, SqlAlchemyStore):
         root = str(self.own.folder / "artifacts")
         if artifact_uri and "://" in artifact_uri and not _is_default(artifact_uri):
             root = artifact_uri
-        with _exclusive(self.own):
+        with locks.held(self.own.folder / "mlflow.lock"):
             super().__init__(_database(self.own), root)
             with self.ManagedSessionMaker(read_only=False) as session:
                 mlflow_mirror.create_table(session)
@@ -209,7 +207,7 @@ def registry(store_uri: str) -> Any:
     from mlflow.store.model_registry.sqlalchemy_store import SqlAlchemyStore as Registry
 
     store = open_store(store_uri)
-    with _exclusive(store):
+    with locks.held(store.folder / "mlflow.lock"):
         return Registry(_database(store))
 
 
@@ -225,11 +223,3 @@ def _is_default(artifact_uri: str) -> bool:
 def _one_line(name: str) -> str:
     """A run name of MLflow's without what ours may not hold (its own table keeps it whole)."""
     return "".join(c if c.isprintable() else " " for c in name)[:250] or "run"
-
-
-@contextmanager
-def _exclusive(store: Store) -> Iterator[None]:
-    """One process at a time makes MLflow's tables."""
-    with (store.folder / "mlflow.lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

@@ -7,13 +7,11 @@ count; a file that it does not name is nobody's.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
+from seamount.core import locks
 from seamount.core.errors import UserError, explain_os_error
 
 SCHEMA_VERSION = 4
@@ -126,16 +124,8 @@ def remove_index(folder: Path) -> None:
     (folder / "index.db").unlink(missing_ok=True)
 
 
-@contextmanager
-def exclusive(path: Path) -> Iterator[None]:
-    """Hold the lock that the file `path` stands for."""
-    with path.open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
 def _remade(path: Path) -> sqlite3.Connection:
-    with exclusive(path.with_name("index.lock")):
+    with locks.held(path.with_name("index.lock")):
         db = _connect(path)
         if db.execute("PRAGMA user_version").fetchone()[0] not in (0, SCHEMA_VERSION):
             db.close()

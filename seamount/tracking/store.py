@@ -172,11 +172,11 @@ def _check_format(mark: Path) -> int:
 
 def _migrate(folder: Path) -> None:
     """Bring a store of version 1 to 2: its index goes, and is made again from the segments."""
-    from seamount.core import storage
-    from seamount.tracking.schema import exclusive, remove_index
+    from seamount.core import locks, storage
+    from seamount.tracking.schema import remove_index
 
     mark = folder / "format.json"
-    with exclusive(folder / "index.lock"):
+    with locks.held(folder / "index.lock"):
         if _check_format(mark) < VERSION:
             remove_index(folder)
             text = json.dumps({"format": FORMAT, "version": VERSION}) + "\n"

@@ -8,17 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_line import run
 from test_build_corpus import make_source
 
 from seamount.cli.main import main
-
-
-def run(*arguments: object) -> int:
-    try:
-        main([str(a) for a in arguments])
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    return 0
 
 
 def test_build_then_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 import xxhash
 import yaml
+from killing import count_events, in_child, kill_at_event
 from test_build_corpus import digests, documents, sentence
-from test_kill_build import count_events, in_child, kill_at_event
 
 from seamount.core.errors import UserError
 from seamount.core.records import Document
@@ -301,7 +301,9 @@ def test_killed_before_every_fifth_file_operation(
     source: Path, corpus: Path, tmp_path: Path
 ) -> None:
     named = catalog(tmp_path / "c.yaml")
-    events = count_events(request(source, tmp_path / "count", named, dedupe="exact"))
+    events = count_events(
+        lambda: build_corpus(request(source, tmp_path / "count", named, dedupe="exact"))
+    )
     for point in range(1, events, 5):
         out = tmp_path / f"at-{point}"
         mine = request(source, out, named, dedupe="exact")

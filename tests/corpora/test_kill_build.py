@@ -8,11 +8,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
 import pytest
+from killing import count_events, in_child, kill_at_event
 from test_build_corpus import digests, make_source
 
 from seamount.core import settings
@@ -21,7 +21,6 @@ from seamount.corpora.text import jsonl_zst
 from seamount.corpora.text.build import CorpusRequest, build_corpus
 
 STAGES = ("clean", "dedupe", "mix", "scatter", "gather")
-EVENTS = {"open", "os.rename", "os.remove", "os.rmdir", "os.mkdir"}
 
 
 def request(source: Path, out: Path, workers: int = 0) -> CorpusRequest:
@@ -39,19 +38,6 @@ def undisturbed(source: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[
     out = tmp_path_factory.mktemp("undisturbed") / "corpus"
     build_corpus(request(source, out))
     return digests(out)
-
-
-def in_child(work: Callable[[], object]) -> int:
-    """Do `work` in a forked process; give its pid."""
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            work()
-            code = 0
-        finally:
-            os._exit(code)
-    return pid
 
 
 def finished(out: Path) -> dict[str, int]:
@@ -81,38 +67,6 @@ def finish_and_compare(source: Path, out: Path, wanted: dict[str, str], workers:
         assert again == before
 
 
-def kill_at_event(number: int) -> None:
-    """SIGKILL this process just before its n-th operation on a file."""
-    seen = 0
-
-    def hook(event: str, _: object) -> None:
-        nonlocal seen
-        if event in EVENTS:
-            seen += 1
-            if seen == number:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    sys.addaudithook(hook)
-
-
-def count_events(asked: CorpusRequest) -> int:
-    reader, writer = os.pipe()
-
-    def counted() -> None:
-        seen = 0
-
-        def hook(event: str, _: object) -> None:
-            nonlocal seen
-            seen += event in EVENTS
-
-        sys.addaudithook(hook)
-        build_corpus(asked)
-        os.write(writer, str(seen).encode())
-
-    os.waitpid(in_child(counted), 0)
-    return int(os.read(reader, 20))
-
-
 def kill_all(source: Path, folder: Path, wanted: dict[str, str], points: list[int]) -> None:
     for point in points:
         out = folder / f"at-{point}"
@@ -130,7 +84,7 @@ def test_killed_before_file_operations(
     source: Path, undisturbed: dict[str, str], tmp_path: Path
 ) -> None:
     """A sample of all operations, the last ones (the publishing) more densely."""
-    events = count_events(request(source, tmp_path / "count"))
+    events = count_events(lambda: build_corpus(request(source, tmp_path / "count")))
     assert events > 100
     late = list(range(events - 40, events, 5))
     points = sorted(Random(3).sample(range(1, events - 40), 10)) + late
@@ -141,7 +95,7 @@ def test_killed_before_file_operations(
 def test_killed_before_every_second_file_operation(
     source: Path, undisturbed: dict[str, str], tmp_path: Path
 ) -> None:
-    events = count_events(request(source, tmp_path / "count"))
+    events = count_events(lambda: build_corpus(request(source, tmp_path / "count")))
     kill_all(source, tmp_path, undisturbed, list(range(1, events, 2)))
 
 

@@ -15,10 +15,10 @@ from typing import ClassVar
 import fsspec
 import pytest
 import zstandard
+from command_line import run
 from tokenized import cl100k, library_ids, read, unigram, word_piece
 from tokenizers import Tokenizer
 
-from seamount.cli.main import main
 from seamount.core import lineage
 from seamount.core.records import Document
 from seamount.corpora.text import jsonl_zst
@@ -33,14 +33,6 @@ ODD = [
     "it'ſ 1234567 ½Ⅷ٣\r\n\r\n\t  x\u00a0\u2028y e\u0301 \u1112\u1161\u11ab \U0001f600\u200d",
     "a" * 700 + "\u0378\ue000\ufffd",
 ]
-
-
-def run(*arguments: object) -> int:
-    try:
-        main([str(a) for a in arguments])
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    return 0
 
 
 @pytest.fixture(scope="module")

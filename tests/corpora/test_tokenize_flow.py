@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,16 +12,6 @@ from seamount.corpora.text.build import CorpusRequest, build_corpus
 from seamount.corpora.text.split import read_split
 
 pytestmark = [pytest.mark.server, pytest.mark.slow, pytest.mark.timeout(600)]
-
-
-@pytest.fixture(scope="module")
-def harness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    from prefect.settings import PREFECT_LOCAL_STORAGE_PATH, temporary_settings
-    from prefect.testing.utilities import prefect_test_harness
-
-    own = {PREFECT_LOCAL_STORAGE_PATH: tmp_path_factory.mktemp("results")}
-    with temporary_settings(own), prefect_test_harness(server_startup_timeout=240):
-        yield
 
 
 def test_a_given_tokenizer_and_a_learnt_one(harness: None, tmp_path: Path) -> None:

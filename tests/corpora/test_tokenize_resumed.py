@@ -6,14 +6,13 @@ import json
 import os
 import shutil
 import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
 import pytest
+from killing import count_events, in_child, kill_at_event
 from test_build_corpus import digests, make_source
-from test_kill_build import EVENTS, in_child, kill_at_event
 
 from seamount.core.errors import CorruptData, UserError
 from seamount.core.records import Document
@@ -90,25 +89,6 @@ def standing(out: Path) -> list[str]:
         file = TokenFile(str(out), name)
         assert len(file.document_ids) + 1 == len(file.starts)
     return names
-
-
-def count_events(work: Callable[[], object]) -> int:
-    """Operations on files of a whole run."""
-    reader, writer = os.pipe()
-
-    def counted() -> None:
-        seen = 0
-
-        def hook(event: str, _: object) -> None:
-            nonlocal seen
-            seen += event in EVENTS
-
-        sys.addaudithook(hook)
-        work()
-        os.write(writer, str(seen).encode())
-
-    os.waitpid(in_child(counted), 0)
-    return int(os.read(reader, 20))
 
 
 def kill(work: Callable[[], object], event: int) -> bool:

@@ -11,6 +11,7 @@ import pytest
 import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenized import CL100K
 from tokenizers import (
     AddedToken,
     Regex,
@@ -25,10 +26,6 @@ from tokenizers import (
 from seamount.corpora.text.encoding import rules
 from seamount.corpora.text.encoding.encoder import BpeEncoder
 
-CL100K = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
-    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
 TRAINED_ON = [
     "The cat's mat — it'S 1234567 and THAT'LL do; we've 12 of 3½.\n\n\tnaïve café, 東京タワー!\r\n",
     "def f(x):\r\n    return {'a': [1, 22, 333]}   # ...  \n\n\n  end ΑΒΓ αβγ \u0928\u093f e\u0301",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,16 +16,6 @@ TINY = [
     "schedule.warmup_steps=2",
     "steps=20",
 ]
-
-
-@pytest.fixture(scope="module")
-def harness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    from prefect.settings import PREFECT_LOCAL_STORAGE_PATH, temporary_settings
-    from prefect.testing.utilities import prefect_test_harness
-
-    own = {PREFECT_LOCAL_STORAGE_PATH: tmp_path_factory.mktemp("results")}
-    with temporary_settings(own), prefect_test_harness(server_startup_timeout=240):
-        yield
 
 
 def test_the_flow_is_a_function_of_its_parameters(

@@ -13,6 +13,7 @@ import time
 import pytest
 from segment_reader import shown
 
+from seamount.core import locks
 from seamount.core.errors import UserError
 from seamount.tracking import Run, compaction, history, ingest
 from seamount.tracking.store import open_store
@@ -239,7 +240,7 @@ def test_two_compactors_at_once_and_one_overtaken(store, small, monkeypatch):
     with store.index() as index:
         assert not compaction.compact_run(index, "r")
     assert (parts_of(store), files_of(store)) == ([], [])
-    with store.index() as index, compaction._lock(store.folder / "points" / "r"):
+    with store.index() as index, locks.held(store.folder / "points" / "r" / ".lock"):
         assert not compaction.compact_run(index, "r")
     store.refresh()
     check_whole(store)

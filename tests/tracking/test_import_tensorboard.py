@@ -143,15 +143,3 @@ def test_a_tag_cannot_leave_the_store(tmp_path, store):
     assert before == {p for p in tmp_path.rglob("*") if store.folder not in p.parents}
     inside = [p for p in store.artifact_folder("a").rglob("*.png")]
     assert [p.read_bytes() for p in inside] == [b"\x89PNG"]
-
-
-def test_beside_tensorboards_own_reader(logs, store, history):
-    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    theirs = accumulator.EventAccumulator(str(logs / "exp ü/train"), {"scalars": 0})
-    theirs.Reload()
-    (row,) = load.load(str(logs), store.folder)["runs"]
-    for tag in ("loss", "odd/u"):
-        expected = sorted((s.step, repr(s.value)) for s in theirs.Scalars(tag))
-        assert (
-            sorted((p.step, repr(p.value)) for p in history(store, row["run_id"], tag)) == expected
-        )

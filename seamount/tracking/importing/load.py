@@ -7,7 +7,6 @@ imported from where is noted in the run's folder (import.json), so that an uncha
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -17,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from seamount.core import registry, settings, storage
+from seamount.core import locks, registry, settings, storage
 from seamount.core.errors import CorruptData, DiskFull, SeamountError, UserError, explain_os_error
 from seamount.tracking.importing import fitting, ids, known
 from seamount.tracking.importing.records import Config, Origin, Points, Report, SourceRun, Tags
@@ -239,13 +238,9 @@ def _sync(folder: Path) -> None:
 @contextmanager
 def _alone(store: Store) -> Iterator[None]:
     """One import at a time a store; what an earlier one left unfinished is removed first."""
-    with (store.folder / "import.lock").open("a") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise UserError(
-                f"another import into {store.uri} is running: wait for its end"
-            ) from error
+    with locks.tried(store.folder / "import.lock") as mine:
+        if not mine:
+            raise UserError(f"another import into {store.uri} is running: wait for its end")
         for left in store.segments.glob(f"{_TEMPORARY}*"):
             shutil.rmtree(left, ignore_errors=True)
         yield

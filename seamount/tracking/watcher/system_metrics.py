@@ -27,7 +27,7 @@ class ProcessMeter:
         """Metrics by name; empty once the process is gone."""
         try:
             usage = _from_proc(self._pid) if _PROC.is_dir() else _from_psutil(self._pid)
-        except Exception:  # gone between two reads (psutil has errors of its own)
+        except (OSError, ImportError):  # gone between two reads, or nothing here measures it
             return {}
         now, cpu_s = time.monotonic(), usage.pop("cpu_s")
         if self._before is not None and now > self._before[0]:
@@ -58,13 +58,16 @@ def _from_proc(pid: int) -> dict[str, float]:
 def _from_psutil(pid: int) -> dict[str, float]:
     import psutil
 
-    process = psutil.Process(pid)
-    times = process.cpu_times()
-    return {
-        "cpu_s": times.user + times.system,
-        "process_memory_megabytes": process.memory_info().rss / _MB,
-        "process_threads": float(process.num_threads()),
-    }
+    try:
+        process = psutil.Process(pid)
+        times = process.cpu_times()
+        return {
+            "cpu_s": times.user + times.system,
+            "process_memory_megabytes": process.memory_info().rss / _MB,
+            "process_threads": float(process.num_threads()),
+        }
+    except psutil.Error as error:
+        raise ProcessLookupError(str(error)) from error
 
 
 class HostMeter:
@@ -157,9 +160,11 @@ def _disk_traffic() -> dict[str, float]:
 def _nvml() -> Any:
     try:
         import pynvml
-
+    except ImportError:
+        return None
+    try:
         pynvml.nvmlInit()
-    except Exception:  # absent, or no driver: every kind of failure means no GPU metrics
+    except pynvml.NVMLError:  # no driver here
         return None
     return pynvml
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 from audited import records
+from command_line import run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seamount.cli.main import main
 from seamount.core.errors import CorruptData, UserError
 from seamount.corpora.text.audit import decades, pictures
 from seamount.corpora.text.audit.composition import audit, effective_number
@@ -23,14 +23,6 @@ from seamount.corpora.text.manifest import load_manifest
 from seamount.corpora.text.split import read_split
 from seamount.corpora.text.tokenizer import load_tokenizer, train_tokenizer
 from seamount.corpora.text.tokens import tokenize_split
-
-
-def run(*arguments: object) -> int:
-    try:
-        main([str(a) for a in arguments])
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    return 0
 
 
 def by_hand(found: list[dict[str, Any]], key: Any) -> dict[str, dict[str, int]]:

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from killing import in_child, kill_at_event
 from misbehaving_server import Fault, MirrorServer, sha256
 from quick_requests import MARK_BYTES, Asked
 
@@ -27,19 +27,6 @@ NAME = "train/00.jsonl.zst"
 
 def remote(server: MirrorServer, content: bytes | None) -> RemoteFile:
     return RemoteFile(NAME, (server.url("f"),), sha256=content and sha256(content))
-
-
-def in_child(work: Callable[[], object]) -> int:
-    """Do `work` in a forked process; give its pid."""
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            work()
-            code = 0
-        finally:
-            os._exit(code)
-    return pid
 
 
 def killed(pid: int) -> None:
@@ -101,20 +88,6 @@ def test_killed_again_and_again_at_random_places(
     assert target.read_bytes() == content and kills > 2
     starts = [r.start for r in server.gets]
     assert starts == sorted(starts) and starts[-1] > 100_000
-
-
-def kill_at_event(number: int, folder: str) -> None:
-    """SIGKILL this process just before its n-th operation on a file of `folder`."""
-    seen = 0
-
-    def hook(event: str, arguments: tuple[object, ...]) -> None:
-        nonlocal seen
-        if event in ("open", "os.rename", "os.remove", "os.mkdir", "os.truncate"):
-            seen += str(arguments[0]).startswith(folder)
-            if seen == number:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    sys.addaudithook(hook)
 
 
 @pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.slow)])

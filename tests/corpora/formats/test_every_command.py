@@ -15,11 +15,11 @@ import pandas
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from command_line import run
 from hypothesis import given
 from hypothesis import strategies as st
 from packing_forms import LINE_FORMS, gzip_tool, line, read, texts
 
-from seamount.cli.main import main
 from seamount.core.errors import UserError
 from seamount.core.records import Document
 from seamount.corpora.text import dry_run, formats, gzip_stream, located, ranges, zstd_stream
@@ -52,14 +52,6 @@ def store(path: Path, rows: list[dict[str, Any]]) -> Path:
     ends = {".json.gz": gzip_tool, **LINE_FORMS}
     path.write_bytes(next(pack for end, pack in ends.items() if path.name.endswith(end))(data))
     return path
-
-
-def run(*arguments: object) -> int:
-    try:
-        main([str(a) for a in arguments])
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    return 0
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import run
 from hypothesis import given
 from hypothesis import strategies as st
 from standing import HOSTILE_ID, digests, records
 
-from seamount.cli.main import main
 from seamount.core import lineage, storage
 from seamount.core.errors import CorruptData, UserError
 from seamount.corpora.text.packing import PackedSequences, permuted, unpermuted
@@ -39,14 +39,6 @@ from seamount.training.trace import (
     order_of_checkpoint,
     steps_of,
 )
-
-
-def run(*arguments: object) -> int:
-    try:
-        main([str(a) for a in arguments])
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    return 0
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
 import pytest
+from killing import count_events, in_child, kill_at_event
 from standing import build, digests, records
 
 from seamount.core.errors import UserError
@@ -19,7 +19,6 @@ from seamount.corpora.text import manifest
 from seamount.corpora.text.takedown.exclude import exclude
 from seamount.corpora.text.takedown.rule import Rule
 
-EVENTS = {"open", "os.rename", "os.remove", "os.rmdir", "os.mkdir"}
 RULES = {
     "match": Rule(match="SECRET-[13]"),
     "component": Rule(components=("ArXiv",)),
@@ -27,45 +26,9 @@ RULES = {
 }
 
 
-def in_child(work: Callable[[], object]) -> int:
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            work()
-            code = 0
-        finally:
-            os._exit(code)
-    return pid
-
-
-def on_event(count: Callable[[], None]) -> None:
-    sys.addaudithook(lambda event, _: count() if event in EVENTS else None)
-
-
-def count_events(corpus: Path, rule: Rule) -> int:
-    reader, writer = os.pipe()
-
-    def counted() -> None:
-        seen = [0]
-        on_event(lambda: seen.__setitem__(0, seen[0] + 1))
-        exclude(str(corpus), rule)
-        os.write(writer, str(seen[0]).encode())
-
-    os.waitpid(in_child(counted), 0)
-    return int(os.read(reader, 20))
-
-
 def killed_at(corpus: Path, rule: Rule, number: int) -> None:
     def killed() -> None:
-        seen = [0]
-
-        def count() -> None:
-            seen[0] += 1
-            if seen[0] == number:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-        on_event(count)
+        kill_at_event(number)
         exclude(str(corpus), rule)
 
     status = os.waitpid(in_child(killed), 0)[1]
@@ -87,7 +50,7 @@ def look_at_what_is_left(corpus: Path, old: dict[str, str], new: dict[str, str])
 def drill(untouched: Path, folder: Path, rule: Rule, pick: Callable[[int], list[int]]) -> set[str]:
     calm = shutil.copytree(untouched, folder / "calm")
     old = digests(untouched)
-    events = count_events(calm, rule)
+    events = count_events(lambda: exclude(str(calm), rule))
     new = digests(calm)
     assert new != old and events > 20
     left = set()
@@ -141,7 +104,8 @@ def test_another_command_first_ends_what_was_stopped(untouched: Path, tmp_path: 
     calm = Path(shutil.copytree(untouched, tmp_path / "calm"))
     exclude(str(calm), RULES["match"])
     exclude(str(calm), RULES["ids"])
-    count = count_events(Path(shutil.copytree(untouched, tmp_path / "count")), RULES["match"])
+    counted = str(shutil.copytree(untouched, tmp_path / "count"))
+    count = count_events(lambda: exclude(counted, RULES["match"]))
     corpus = Path(shutil.copytree(untouched, tmp_path / "killed"))
     for point in range(count, 0, -1):
         shutil.rmtree(corpus)

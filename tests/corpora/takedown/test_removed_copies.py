@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from command_line import run
 from standing import build, digests, records, sentence
 
-from seamount.cli.main import main
 from seamount.core.errors import CorruptData, UserError
 from seamount.core.records import Document
 from seamount.corpora.text import document_index, jsonl_zst
@@ -27,14 +27,6 @@ from seamount.corpora.text.takedown.rule import Rule
 from seamount.corpora.text.takedown.trace import trace
 
 COPIES = {"b-near", "c-near", "d-exact"}
-
-
-def run(*arguments: object) -> int:
-    try:
-        main([str(a) for a in arguments])
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    return 0
 
 
 def long_text(random: Random, sentences: int = 20) -> str:

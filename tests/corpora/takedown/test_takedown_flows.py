@@ -4,23 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from standing import digests, records
 
 pytestmark = [pytest.mark.server, pytest.mark.slow, pytest.mark.timeout(600)]
-
-
-@pytest.fixture(scope="module")
-def harness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    from prefect.settings import PREFECT_LOCAL_STORAGE_PATH, temporary_settings
-    from prefect.testing.utilities import prefect_test_harness
-
-    own = {PREFECT_LOCAL_STORAGE_PATH: tmp_path_factory.mktemp("results")}
-    with temporary_settings(own), prefect_test_harness(server_startup_timeout=240):
-        yield
 
 
 def artifact(key: str) -> str:

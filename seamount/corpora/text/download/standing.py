@@ -6,7 +6,6 @@ which no reader of the folder looks into.
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import threading
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-from seamount.core import storage
+from seamount.core import locks, storage
 from seamount.core.errors import SeamountError, UserError
 from seamount.corpora.text.download import checks
 from seamount.corpora.text.download.mirrors import Stopped
@@ -51,23 +50,17 @@ def places(out: Path, path: str) -> Places:
 def locked(path: Path, stop: threading.Event) -> Iterator[None]:
     """Hold the lock of a file; the system gives it back when its holder dies."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as handle:
-        told = False
-        while not _take(handle.fileno()):
-            if not told:
-                log.info("%s: another download works on it; waiting", path.stem)
-                told = True
-            if stop.wait(_POLL_S):
-                raise Stopped
-        yield
-
-
-def _take(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+    told = False
+    while True:
+        with locks.tried(path) as mine:
+            if mine:
+                yield
+                return
+        if not told:
+            log.info("%s: another download works on it; waiting", path.stem)
+            told = True
+        if stop.wait(_POLL_S):
+            raise Stopped
 
 
 def write_receipt(where: Places, of: Path, sha256: str, source: str, checked: Checked) -> None:
