@@ -70,7 +70,7 @@ def seamount(folder: Path) -> dict[str, object]:
         run.log_metrics(data, step=10_000 + step)
     run.close()
     result["points_a_second_until_on_disk"] = 300_000 / (time.perf_counter() - start)
-    from seamount.tracking.store import open_store
+    from seamount.tracking.store.folder import open_store
 
     start = time.perf_counter()
     store = open_store(folder / "store")

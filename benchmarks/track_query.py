@@ -53,7 +53,7 @@ def ours(folder: Path, page: int) -> dict[str, object]:
     """Our query: the page as run objects, as a wide table, and by a pattern over all metadata."""
     from seamount.tracking import query
     from seamount.tracking.query.attributes import each_config
-    from seamount.tracking.store import open_store
+    from seamount.tracking.store.folder import open_store
 
     def floor() -> int:
         with open_store(folder).index() as index:
@@ -91,7 +91,7 @@ def mlflow(folder: Path, page: int) -> dict[str, object]:
         return len(found), len(found[0].data.params), len(found[0].data.metrics)
 
     found = {"first look (copies into MLflow's tables)": (*first, len(ids)), "page": median_s(ask)}
-    from seamount.tracking.mlflow_search import RunPages
+    from seamount.tracking.mlflow_plugin.search import RunPages
 
     del RunPages._search_runs  # what the client then gets is MLflow's own way to read a page
     return found | {"page, read by MLflow's ORM": median_s(ask)}
@@ -131,7 +131,7 @@ def measure(folder: Path, options: argparse.Namespace) -> dict[str, object]:
         subprocess.run([*command, "make"], check=True)
         print(f"store made in {time.perf_counter() - start:.0f} s")
         start = time.perf_counter()
-        index = "from seamount.tracking.store import open_store as o; import sys; "
+        index = "from seamount.tracking.store.folder import open_store as o; import sys; "
         subprocess.run([sys.executable, "-c", index + "o(sys.argv[1]).refresh()", folder],
                        check=True)  # fmt: skip
         print(f"taken into the index in {time.perf_counter() - start:.0f} s")

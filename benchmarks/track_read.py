@@ -42,7 +42,7 @@ def disk_bytes(folder: Path) -> int:
 
 def import_first() -> None:
     """Load the libraries: their import is no cost of a point."""
-    from seamount.tracking import parts
+    from seamount.tracking.points import parts
 
     assert parts
 
@@ -62,9 +62,9 @@ def write(folder: Path) -> dict[str, float]:
 
 def take_in(folder: Path) -> dict[str, float]:
     """The first refresh: summaries, then compaction without a bound on its time."""
-    from seamount.tracking.compaction import compact_run
-    from seamount.tracking.ingest import ingest
-    from seamount.tracking.store import open_store
+    from seamount.tracking.points.compaction import compact_run
+    from seamount.tracking.store.folder import open_store
+    from seamount.tracking.store.ingest import ingest
 
     import_first()
 
@@ -88,11 +88,12 @@ def read(folder: Path) -> dict[str, float]:
     """Everything as arrays; one metric; its envelope; the same through SQL; a quiet refresh."""
     import numpy as np
 
-    from seamount.tracking import history, query
+    from seamount.tracking import query
+    from seamount.tracking.points import history
 
     import_first()
-    from seamount.tracking.buckets import envelope
-    from seamount.tracking.store import open_store
+    from seamount.tracking.points.buckets import envelope
+    from seamount.tracking.store.folder import open_store
 
     store = open_store(folder / "store")
     with store.index() as index:

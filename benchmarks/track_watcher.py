@@ -47,7 +47,7 @@ def rss_mb(pid: int) -> float:
 def trainer(folder: str, seconds: float, watched: bool) -> dict[str, float]:
     """One round in this process."""
     from seamount.tracking import Run
-    from seamount.tracking.surroundings import Capture
+    from seamount.tracking.capture.surroundings import Capture
 
     start = time.perf_counter()
     run = Run(store=folder, capture=Capture(watcher=watched, console=False))

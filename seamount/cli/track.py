@@ -45,8 +45,8 @@ def verify(
 
     Example: seamount track verify RUN --json
     """
-    from seamount.tracking.store import open_store
-    from seamount.tracking.verify import verify as check
+    from seamount.tracking.store.folder import open_store
+    from seamount.tracking.store.verify import verify as check
 
     result = check(open_store(store, create=False), run)
     if not emit(result, json_file):
@@ -92,9 +92,9 @@ def compact(
 
     Example: seamount track compact
     """
-    from seamount.tracking.compaction import compact_run
-    from seamount.tracking.history import has_columns
-    from seamount.tracking.store import open_store
+    from seamount.tracking.points.compaction import compact_run
+    from seamount.tracking.points.history import has_columns
+    from seamount.tracking.store.folder import open_store
 
     if not has_columns():
         raise UserError("compaction needs pyarrow: run `pip install seamount[query]`")
@@ -117,7 +117,7 @@ def ui(
 
     Example: seamount track ui --port 5001
     """
-    from seamount.tracking.store import open_store
+    from seamount.tracking.store.folder import open_store
 
     if host not in ("127.0.0.1", "localhost", "::1"):
         raise UserError(

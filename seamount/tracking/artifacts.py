@@ -12,7 +12,7 @@ from typing import IO, Any
 from seamount.core.errors import UserError, explain_os_error
 from seamount.tracking.names import check_artifact_path
 from seamount.tracking.serialisers import encode
-from seamount.tracking.store import Store
+from seamount.tracking.store.folder import Store
 
 _CHUNK = 1 << 20
 

@@ -13,8 +13,8 @@ from seamount.tracking import names, steps
 
 if TYPE_CHECKING:
     from seamount.tracking.media import Histogram
-    from seamount.tracking.store import Store
-    from seamount.tracking.writer import SegmentWriter
+    from seamount.tracking.segments.writer import SegmentWriter
+    from seamount.tracking.store.folder import Store
 
 Timestamp = float | datetime.datetime | None
 

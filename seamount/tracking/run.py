@@ -23,14 +23,15 @@ from typing import Any
 from seamount import __version__
 from seamount.core import settings
 from seamount.core.errors import UserError, explain_os_error
-from seamount.tracking import names, segments, steps
+from seamount.tracking import names, steps
+from seamount.tracking.capture.surroundings import Capture, Surroundings, capture_of, watch_options
 from seamount.tracking.endings import COMPLETED, FAILED, SigtermGuard, describe, state_after
 from seamount.tracking.log_calls import LogCalls
-from seamount.tracking.segments import Header
-from seamount.tracking.store import open_store
-from seamount.tracking.strands import host_name, next_attempt
-from seamount.tracking.surroundings import Capture, Surroundings, capture_of, watch_options
-from seamount.tracking.writer import SegmentWriter
+from seamount.tracking.segments import codec
+from seamount.tracking.segments.codec import Header
+from seamount.tracking.segments.strands import host_name, next_attempt
+from seamount.tracking.segments.writer import SegmentWriter
+from seamount.tracking.store.folder import open_store
 
 
 class Run(LogCalls):
@@ -149,7 +150,7 @@ class Run(LogCalls):
 
     def _log_counted(self, data: Mapping[str, float], time_us: int) -> None:
         for step, group in self._count(data).items():
-            self._open().metrics(group, step, time_us, segments.AUTO_STEP)
+            self._open().metrics(group, step, time_us, codec.AUTO_STEP)
 
     def _count(self, data: Mapping[str, Any]) -> dict[Any, dict[str, Any]]:
         """`data` grouped by the next step of each name, which is then taken."""

@@ -25,8 +25,8 @@ from prefect_services import MARK, SEAMOUNT, marked
 
 from seamount.core.records import Document
 from seamount.corpora.text.jsonl_zst import write_documents
-from seamount.tracking.store import open_store
-from seamount.tracking.verify import verify
+from seamount.tracking.store.folder import open_store
+from seamount.tracking.store.verify import verify
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 

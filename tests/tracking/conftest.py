@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from watched import ON, TRAINER, until, watchers
 
-from seamount.tracking.index import Point
-from seamount.tracking.store import Store, open_store
+from seamount.tracking.store.folder import Store, open_store
+from seamount.tracking.store.index import Point
 
 
 @pytest.fixture

@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seamount.tracking import Run, console, series
-from seamount.tracking.console import LineAssembler, shown
-from seamount.tracking.surroundings import Capture
-from seamount.tracking.verify import verify
+from seamount.tracking import Run
+from seamount.tracking.capture import console
+from seamount.tracking.capture.console import LineAssembler, shown
+from seamount.tracking.capture.surroundings import Capture
+from seamount.tracking.store import series
+from seamount.tracking.store.verify import verify
 
 
 def lines_of(store, run_id: str, name: str, rank: int = 0) -> list[str]:
@@ -161,7 +163,7 @@ def test_a_print_never_fails_for_the_logger(store, terminal, caplog):
 DESCRIPTORS = """
 import os, subprocess, sys
 from seamount.tracking import Run
-from seamount.tracking.surroundings import Capture
+from seamount.tracking.capture.surroundings import Capture
 run = Run(store=sys.argv[1], run_id="d", capture=Capture(console="descriptors"))
 print("python", flush=True)
 os.write(1, b"raw \\xff bytes\\n")

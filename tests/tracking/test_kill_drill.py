@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from seamount.tracking.store import open_store
-from seamount.tracking.verify import verify
+from seamount.tracking.store.folder import open_store
+from seamount.tracking.store.verify import verify
 
 TRAINER = """
 import os, sys, time
@@ -27,14 +27,14 @@ for step in range(10**9):
 
 READER = """
 import sys
-from seamount.tracking.store import open_store
+from seamount.tracking.store.folder import open_store
 store = open_store(sys.argv[1])
 while True:
     store.refresh()
     print("pass", flush=True)
 """
 
-STEADY_READER = "import seamount.tracking.ingest as i; i.PIECE_BYTES = 4096\n" + READER
+STEADY_READER = "import seamount.tracking.store.ingest as i; i.PIECE_BYTES = 4096\n" + READER
 
 
 def acknowledged(path: Path) -> int:

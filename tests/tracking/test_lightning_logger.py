@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from seamount.tracking import query
-from seamount.tracking.verify import verify
+from seamount.tracking.store.verify import verify
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

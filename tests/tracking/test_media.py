@@ -14,9 +14,10 @@ import pytest
 from PIL import Image as pillow
 
 from seamount.core.errors import UserError
-from seamount.tracking import Run, serialisers, series
+from seamount.tracking import Run, serialisers
 from seamount.tracking.media import Audio, Histogram, Image, Video
-from seamount.tracking.verify import verify
+from seamount.tracking.store import series
+from seamount.tracking.store.verify import verify
 
 
 def bytes_of(value: object) -> bytes:

@@ -9,7 +9,7 @@ import signal
 import pytest
 
 from seamount.tracking import Run
-from seamount.tracking.verify import verify
+from seamount.tracking.store.verify import verify
 
 RANK = """
 from seamount.tracking import Run
@@ -133,7 +133,7 @@ def test_a_run_with_a_living_process_is_running_and_joining_it_is_no_restart(sto
 
 def test_a_rank_restarted_on_another_host_is_a_new_attempt(store, monkeypatch):
     from seamount.tracking import run as run_module
-    from seamount.tracking import strands
+    from seamount.tracking.segments import strands
 
     monkeypatch.setattr(run_module, "host_name", lambda: "node-a")
     with Run(store=store.uri, run_id="moved"):

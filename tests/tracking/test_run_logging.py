@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from seamount.core.errors import UserError
-from seamount.tracking import Run, series
-from seamount.tracking.verify import verify
+from seamount.tracking import Run
+from seamount.tracking.store import series
+from seamount.tracking.store.verify import verify
 
 
 def one_row(store, run_id):

@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seamount.core.errors import CorruptData
-from seamount.tracking import Run, segments
-from seamount.tracking.ingest import PIECE_BYTES
-from seamount.tracking.segments import Decoder, Record
-from seamount.tracking.strands import segment_files
-from seamount.tracking.verify import verify
+from seamount.tracking import Run
+from seamount.tracking.segments import codec
+from seamount.tracking.segments.codec import Decoder, Record
+from seamount.tracking.segments.strands import segment_files
+from seamount.tracking.store.ingest import PIECE_BYTES
+from seamount.tracking.store.verify import verify
 
 
 def whole(content: bytes) -> list[Record]:
@@ -25,10 +26,10 @@ def whole(content: bytes) -> list[Record]:
 
 def sample() -> list[bytes]:
     return [
-        segments.encode_keys(0, 1, 0, ("a", "b")),
-        segments.encode_metrics(1, 2, 0, 7, struct.pack("<2d", 1.5, float("nan"))),
-        segments.encode_json(segments.EVENT, 2, 3, {"kind": "tags", "set": {"é": "x"}}),
-        segments.encode_metrics(3, 4, 0, 7.5, struct.pack("<2d", float("inf"), -0.0)),
+        codec.encode_keys(0, 1, 0, ("a", "b")),
+        codec.encode_metrics(1, 2, 0, 7, struct.pack("<2d", 1.5, float("nan"))),
+        codec.encode_json(codec.EVENT, 2, 3, {"kind": "tags", "set": {"é": "x"}}),
+        codec.encode_metrics(3, 4, 0, 7.5, struct.pack("<2d", float("inf"), -0.0)),
     ]
 
 
@@ -78,8 +79,8 @@ def test_one_changed_byte_never_gives_a_wrong_value(place, change):
 def test_any_bytes_are_survived(content):
     whole(content)
     try:
-        segments.read_header(content, "x.seg")
-        segments.read_header(segments.MAGIC + content, "x.seg")
+        codec.read_header(content, "x.seg")
+        codec.read_header(codec.MAGIC + content, "x.seg")
     except CorruptData:
         pass
 
@@ -103,7 +104,7 @@ def test_a_damaged_record_is_passed_over_and_its_gap_is_named(store, history):
             run.log_metrics({"loss": 1.0}, step=step)
     (path,) = segment_files(store.run_folder(run.run_id))
     content = bytearray(path.read_bytes())
-    record = segments.encode_metrics(0, 0, 0, 0, b"\0" * 8)
+    record = codec.encode_metrics(0, 0, 0, 0, b"\0" * 8)
     content[content.rfind(struct.pack("<d", 1.0)) - len(record)] ^= 1  # in the record of step 3
     path.write_bytes(bytes(content))
     assert [p.step for p in history(store, run.run_id, "loss")] == [0, 1, 2, 4]
@@ -144,7 +145,7 @@ def test_a_record_larger_than_a_piece_is_read(store, history):
 
 
 def test_long_logs_rotate_into_parts_with_one_sequence(store, history, monkeypatch):
-    from seamount.tracking import writer
+    from seamount.tracking.segments import writer
 
     monkeypatch.setattr(writer, "ROTATE_BYTES", 5000)
     with Run(store=store.uri) as run:

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from seamount.tracking import Run
-from seamount.tracking.strands import segment_files
+from seamount.tracking.segments.strands import segment_files
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from seamount.tracking.store import Store
+from seamount.tracking.store.folder import Store
 
 ON = {"SEAMOUNT_TRACKING_WATCHER": "on"}
 

@@ -9,7 +9,7 @@ from typing import Any
 from seamount.core import storage
 from seamount.core.errors import CorruptData, UserError
 from seamount.tracking.names import is_run_id
-from seamount.tracking.store import Store
+from seamount.tracking.store.folder import Store
 
 NOTE = "import.json"
 

@@ -16,10 +16,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from seamount.tracking import segments
-from seamount.tracking.segments import Decoder
-from seamount.tracking.store import Store
-from seamount.tracking.strands import segment_files
+from seamount.tracking.segments import codec
+from seamount.tracking.segments.codec import Decoder
+from seamount.tracking.segments.strands import segment_files
+from seamount.tracking.store.folder import Store
 
 _PIECE_BYTES = 1 << 23
 
@@ -73,7 +73,7 @@ def read(store: Store, run_id: str) -> Known:
 def _read(path: Path, known: Known) -> None:
     decoder, limit = Decoder(), _PIECE_BYTES
     with path.open("rb") as stream:
-        found = segments.read_header(stream.read(1 << 16), str(path))
+        found = codec.read_header(stream.read(1 << 16), str(path))
         position = found[1] if found else 0
         while True:
             stream.seek(position)
@@ -84,20 +84,20 @@ def _read(path: Path, known: Known) -> None:
             if decoder.consumed:
                 limit = _PIECE_BYTES
             elif len(content) == limit == _PIECE_BYTES:
-                limit = segments.MAX_BODY_BYTES + 64  # one record larger than a piece
+                limit = codec.MAX_BODY_BYTES + 64  # one record larger than a piece
             else:
                 return
 
 
-def _note(record: segments.Record, known: Known) -> None:
-    if record.kind == segments.METRICS:
+def _note(record: codec.Record, known: Known) -> None:
+    if record.kind == codec.METRICS:
         names, step, values = record.body
-        counted = bool(record.flags & segments.AUTO_STEP)
+        counted = bool(record.flags & codec.AUTO_STEP)
         pairs = dict(zip(names, values, strict=True))
         known.marks[metrics_mark(pairs, None if counted else step, record.time_us)] += 1
         if counted:
             known.next_step |= {n: max(known.next_step.get(n, 0), int(step) + 1) for n in names}
-    elif record.kind == segments.EVENT and isinstance(record.body, dict):
+    elif record.kind == codec.EVENT and isinstance(record.body, dict):
         _note_event(record.body, record.time_us, known)
 
 

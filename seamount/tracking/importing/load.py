@@ -22,7 +22,7 @@ from seamount.tracking.importing import fitting, ids, known
 from seamount.tracking.importing.records import Config, Origin, Points, Report, SourceRun, Tags
 from seamount.tracking.importing.writer import ImportWriter
 from seamount.tracking.names import store_folder
-from seamount.tracking.store import MAX_PROJECT_BYTES, RunIdentity, Store, open_store
+from seamount.tracking.store.folder import MAX_PROJECT_BYTES, RunIdentity, Store, open_store
 
 SOURCES = "seamount.tracking.importers"
 _TEMPORARY = ".import-"

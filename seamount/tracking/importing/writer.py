@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from seamount.core.errors import UserError
-from seamount.tracking import artifacts, media, segments
+from seamount.tracking import artifacts, media
 from seamount.tracking.configs import canonical, digest
 from seamount.tracking.importing import fitting
 from seamount.tracking.importing.known import Known, event_mark, metrics_mark
@@ -26,10 +26,11 @@ from seamount.tracking.importing.records import (
     Text,
 )
 from seamount.tracking.names import MAX_TAG_BYTES, MAX_TEXT_CHARS, check_tag_value
-from seamount.tracking.segments import Header
-from seamount.tracking.store import Store
-from seamount.tracking.strands import host_name
-from seamount.tracking.writer import MAX_NAMES_A_CALL, SegmentWriter
+from seamount.tracking.segments import codec
+from seamount.tracking.segments.codec import Header
+from seamount.tracking.segments.strands import host_name
+from seamount.tracking.segments.writer import MAX_NAMES_A_CALL, SegmentWriter
+from seamount.tracking.store.folder import Store
 
 _CONFIG_PIECE_BYTES = 1 << 22
 _MAX_RECORD_BYTES = 1 << 25
@@ -111,7 +112,7 @@ class ImportWriter:
             group = {n: values[n] for n in names[start : start + MAX_NAMES_A_CALL]}
             if self._known.marks and self._known.take(metrics_mark(group, step, time_us)):
                 continue
-            flags = segments.AUTO_STEP if step is None else 0
+            flags = codec.AUTO_STEP if step is None else 0
             at = self._known.count(group) if step is None else step
             self._writer.metrics(group, at, time_us, flags)
             self.counts["points"] += len(group)

@@ -14,10 +14,10 @@ from typing import Any
 import orjson
 
 from seamount.tracking.configs import as_text
-from seamount.tracking.index import Index
 from seamount.tracking.query.filters import Operand
 from seamount.tracking.query.histories import split_rank, values_of
 from seamount.tracking.query.patterns import Texts, one_line
+from seamount.tracking.store.index import Index
 
 # Looking each run up by its key costs less than a scan as long as most rows are of other names.
 _IDS = "WITH ids AS MATERIALIZED (SELECT value AS run_id FROM json_each(?1)) "

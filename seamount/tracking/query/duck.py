@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from seamount.core.errors import CorruptData, UserError
 from seamount.tracking.configs import as_text
-from seamount.tracking.index import Index
-from seamount.tracking.store import open_store
+from seamount.tracking.store.folder import open_store
+from seamount.tracking.store.index import Index
 
 if TYPE_CHECKING:
     import pyarrow
@@ -99,7 +99,7 @@ def _check(connection: Any, query: str) -> None:
 
 def _gone(index: Index, listed: list[tuple[str, Path]]) -> bool:
     """Whether a part went away; one that is lost for good is made anew from the segments."""
-    from seamount.tracking.history import forget_lost
+    from seamount.tracking.points.history import forget_lost
 
     gone = [(run_id, path) for run_id, path in listed if not path.exists()]
     for run_id, path in gone:
@@ -110,8 +110,8 @@ def _gone(index: Index, listed: list[tuple[str, Path]]) -> bool:
 def _add_points(connection: Any, index: Index, listed: list[tuple[str, Path]]) -> None:
     import pyarrow as pa
 
-    from seamount.tracking import parts
-    from seamount.tracking.snapshots import all_snapshots, tail_points
+    from seamount.tracking.points import parts
+    from seamount.tracking.points.snapshots import all_snapshots, tail_points
 
     snapshots = all_snapshots(index)
     schema = parts.empty_table().schema.append(pa.field("run_id", pa.string()))
@@ -146,8 +146,8 @@ def _hidden(index: Index) -> Any:
     import numpy as np
     import pyarrow as pa
 
-    from seamount.tracking.columns import split_steps, within
-    from seamount.tracking.snapshots import replaced_from
+    from seamount.tracking.points.columns import split_steps, within
+    from seamount.tracking.points.snapshots import replaced_from
 
     rows = index.db.execute(
         "SELECT run_id, name, rank, attempt, id, min_step FROM series WHERE points > 0 AND"

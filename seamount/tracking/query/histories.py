@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from seamount.tracking.index import Index, Point
+from seamount.tracking.store.index import Index, Point
 
 
 def points_of(index: Index, run_id: str, name: str, rank: int) -> list[Point]:

@@ -13,15 +13,15 @@ from typing import Any
 from seamount.core.errors import CorruptData, UserError, explain_os_error
 from seamount.core.registry import unknown
 from seamount.tracking.artifacts import blob_path, digest_of
-from seamount.tracking.index import Summary
 from seamount.tracking.names import check_artifact_path
 from seamount.tracking.query.attributes import IndexSource, duration_s, error_text
 from seamount.tracking.query.filter_parser import parse_operand
 from seamount.tracking.query.filters import TIME
 from seamount.tracking.query.frames import Frame, frame, moment
 from seamount.tracking.query.histories import points_of, split_rank
-from seamount.tracking.series import strings
-from seamount.tracking.store import Store
+from seamount.tracking.store.folder import Store
+from seamount.tracking.store.index import Summary
+from seamount.tracking.store.series import strings
 
 
 @dataclass

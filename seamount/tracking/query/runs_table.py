@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from seamount.core.errors import UserError
-from seamount.tracking.index import Index
 from seamount.tracking.names import check_run_id
 from seamount.tracking.query.attributes import IndexSource, each_config
 from seamount.tracking.query.evaluate import operands, select
@@ -21,7 +20,8 @@ from seamount.tracking.query.filters import TIME, And, Column, Expression, Opera
 from seamount.tracking.query.frames import Frame, moment
 from seamount.tracking.query.patterns import compile_pattern
 from seamount.tracking.query.run_view import RunView
-from seamount.tracking.store import Store, open_store
+from seamount.tracking.store.folder import Store, open_store
+from seamount.tracking.store.index import Index
 
 Where = str | Expression | None
 COLUMNS = ("run_id", "project", "name", "owner", "state", "created", "ended", "duration")

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from seamount.core.errors import UserError
 from seamount.core.registry import unknown
-from seamount.tracking.index import Index, Point
 from seamount.tracking.names import check_run_id
 from seamount.tracking.query.frames import Frame, frame
 from seamount.tracking.query.histories import points_of
 from seamount.tracking.query.patterns import compile_pattern
 from seamount.tracking.query.run_view import RunView, plain_row
 from seamount.tracking.query.runs_table import RunTable, Where, runs
-from seamount.tracking.store import open_store
+from seamount.tracking.store.folder import open_store
+from seamount.tracking.store.index import Index, Point
 
 if TYPE_CHECKING:
-    from seamount.tracking.columns import Columns
+    from seamount.tracking.points.columns import Columns
 
 _POINT_COLUMNS = ("run_id", "metric", "rank", "step", "value", "time")
 StepRange = tuple[float | None, float | None]
@@ -108,7 +108,7 @@ def buckets(
     def thin(found: list[Point]) -> list[Point]:
         import numpy as np
 
-        from seamount.tracking.buckets import envelope
+        from seamount.tracking.points.buckets import envelope
 
         return [found[at] for at in envelope(np.array([p.value for p in found]), limit)]
 

@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from seamount.tracking.segments import Header
-from seamount.tracking.store import Store
+from seamount.tracking.segments.codec import Header
+from seamount.tracking.store.folder import Store
 from seamount.tracking.watcher import source
 from seamount.tracking.watcher.strand import WatchedStrand
 from seamount.tracking.watcher.system_metrics import HostMeter, ProcessMeter

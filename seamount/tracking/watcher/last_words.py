@@ -7,8 +7,8 @@ import os
 from collections import deque
 from typing import Any
 
-from seamount.tracking import segments
-from seamount.tracking.segments import EVENT, FRAME, MAX_BODY_BYTES, SEAL
+from seamount.tracking.segments import codec
+from seamount.tracking.segments.codec import EVENT, FRAME, MAX_BODY_BYTES, SEAL
 
 MAX_LINES = 50
 MAX_LINE_CHARS = 1000
@@ -22,7 +22,7 @@ def read_end(fd: int, name: str) -> tuple[dict[str, Any] | None, list[str]]:
     Walks over the frames without decoding the points in them.
     """
     content = os.pread(fd, os.fstat(fd).st_size, 0)
-    header = segments.read_header(content[: 1 << 16], name)
+    header = codec.read_header(content[: 1 << 16], name)
     position = len(content) if header is None else header[1]
     events: deque[tuple[int, bytes]] = deque(maxlen=_KEPT)
     while position + FRAME.size < len(content):

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from seamount.core.errors import CorruptData
-from seamount.tracking import segments
-from seamount.tracking.segments import Header
-from seamount.tracking.strands import host_name, segment_files
+from seamount.tracking.segments import codec
+from seamount.tracking.segments.codec import Header
+from seamount.tracking.segments.strands import host_name, segment_files
+from seamount.tracking.segments.writer import fsync_folder
 from seamount.tracking.watcher.chores import Chores
 from seamount.tracking.watcher.start import LOCK_FD
 from seamount.tracking.watcher.strand import WatchedStrand, strand_key
-from seamount.tracking.writer import fsync_folder
 
 INTERVAL_S = 0.2
 _NICE = 5
@@ -160,7 +160,7 @@ class Watcher:
 
 def _header(fd: int, name: str) -> Header | None:
     try:
-        found = segments.read_header(os.pread(fd, 1 << 16, 0), name)
+        found = codec.read_header(os.pread(fd, 1 << 16, 0), name)
     except CorruptData:
         return None
     return None if found is None else found[0]

@@ -16,8 +16,8 @@ from typing import Any
 from seamount.core import settings
 from seamount.core.errors import SeamountError
 from seamount.tracking import artifacts
-from seamount.tracking.segments import Header
-from seamount.tracking.store import Store
+from seamount.tracking.segments.codec import Header
+from seamount.tracking.store.folder import Store
 
 MAX_DIFF_BYTES = 1 << 20
 _MAX_CHARS = 1000

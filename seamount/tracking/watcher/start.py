@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from seamount.core import settings
-from seamount.tracking.strands import host_name
+from seamount.tracking.segments.strands import host_name
 
 log = logging.getLogger("seamount.tracking")
 

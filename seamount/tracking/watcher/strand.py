@@ -10,10 +10,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from seamount.tracking import segments
-from seamount.tracking.segments import Decoder, Header
+from seamount.tracking.segments import codec
+from seamount.tracking.segments.codec import Decoder, Header
+from seamount.tracking.segments.writer import SegmentWriter
 from seamount.tracking.watcher import last_words, processes
-from seamount.tracking.writer import SegmentWriter
 
 
 class WatchedStrand:
@@ -58,14 +58,14 @@ class WatchedStrand:
 
     def read_options(self) -> None:
         """What the process asked the watcher for, in its first record (once that is there)."""
-        found = segments.read_header(os.pread(self._fd, 1 << 16, 0), self.path.name)
+        found = codec.read_header(os.pread(self._fd, 1 << 16, 0), self.path.name)
         if self.options is not None or found is None:
             return
         if self.header.part or self.header.role != "main":
             self.options = {}
             return
         for record in Decoder().records(os.pread(self._fd, 1 << 20, found[1])):
-            if record.kind == segments.EVENT and record.body.get("kind") == "start":
+            if record.kind == codec.EVENT and record.body.get("kind") == "start":
                 self.options = record.body.get("watch", {})
                 return
 

@@ -1,0 +1,1 @@
+"""What a run takes in by itself: console, uncaught exceptions, and the watcher beside it."""

@@ -1,0 +1,193 @@
+"""The index: SQLite tables made from the segments, and the questions readers ask of them.
+
+It holds nothing that the segments do not: remove index.db, and the next reader makes it again.
+NaN is stored as NULL (SQLite has none) and comes back as NaN. Points are not in it: they stand in
+columns (seamount.tracking.points.history), and are asked for here.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from seamount.core.errors import UserError
+from seamount.tracking.configs import digest
+from seamount.tracking.store.schema import open_database
+
+if TYPE_CHECKING:
+    from seamount.tracking.points.columns import Columns
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One value of a metric; `step` is int or float as it was logged."""
+
+    step: float
+    value: float
+    time_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A metric of one rank: how many points (all attempts), the newest attempt's last, min, max."""
+
+    name: str
+    rank: int
+    points: int
+    bad: int
+    last_step: float
+    last_us: int
+    last_value: float
+    min_value: float | None
+    max_value: float | None
+
+
+@dataclass
+class Index:
+    """An open index of the store in `folder`; use `Store.index()`."""
+
+    db: sqlite3.Connection
+    folder: Path
+
+    def close(self) -> None:
+        """Close the database."""
+        self.db.close()
+
+    @property
+    def identity(self) -> tuple[str, int]:
+        """(id of this index, its newest revision); a rebuilt index has another id."""
+        return self.db.execute("SELECT index_id, revision FROM identity").fetchone()
+
+    def runs(self, project: str | None = None, *, deleted: bool = False) -> list[dict[str, Any]]:
+        """Rows of the runs table, newest first."""
+        return self._rows(
+            "SELECT * FROM runs WHERE deleted <= ? AND (?2 IS NULL OR project = ?2) "
+            "ORDER BY created_us DESC, run_id",
+            (int(deleted), project),
+        )
+
+    def run(self, run_id: str) -> dict[str, Any]:
+        """Row of one run; raises UserError where there is none."""
+        rows = self._rows("SELECT * FROM runs WHERE run_id = ?", (run_id,))
+        if not rows:
+            raise UserError(f"no run {run_id!r} in this store: `seamount track ls` lists them")
+        return rows[0]
+
+    def changed_since(self, revision: int) -> list[dict[str, Any]]:
+        """Runs that changed after `revision`, oldest change first."""
+        return self._rows("SELECT * FROM runs WHERE revision > ? ORDER BY revision", (revision,))
+
+    def segments(self, run_id: str) -> list[dict[str, Any]]:
+        """Rows of the run's segments, by rank, attempt, start and part."""
+        return self._rows(
+            "SELECT * FROM segments WHERE run_id = ? ORDER BY rank, attempt, start_us, part",
+            (run_id,),
+        )
+
+    def tags(self, run_id: str) -> dict[str, str]:
+        """Tags as they now stand."""
+        query = "SELECT key, value FROM tags WHERE run_id = ? AND value IS NOT NULL ORDER BY key"
+        return dict(self.db.execute(query, (run_id,)).fetchall())
+
+    def removed_tags(self, run_id: str) -> list[str]:
+        """Names of the tags that were taken away."""
+        query = "SELECT key FROM tags WHERE run_id = ? AND value IS NULL"
+        return [key for (key,) in self.db.execute(query, (run_id,))]
+
+    def configs(self, run_id: str) -> list[dict[str, Any]]:
+        """Snapshots in order: {"digest", "time_us", "values"}; each holds the earlier values too.
+
+        A snapshot is the configuration as it stood after a log_configs call that changed it.
+        """
+        query = "SELECT time_us, data FROM configs WHERE run_id = ? ORDER BY time_us, segment_id"
+        snapshots: list[dict[str, Any]] = []
+        values: dict[str, Any] = {}
+        for time_us, data in self.db.execute(query, (run_id,)):
+            values = values | json.loads(data)
+            content_hash = digest(values)
+            if not snapshots or snapshots[-1]["digest"] != content_hash:
+                snapshots.append({"digest": content_hash, "time_us": time_us, "values": values})
+        return snapshots
+
+    def files(self, run_id: str) -> dict[str, dict[str, Any]]:
+        """Name -> {"digest", "size_bytes", "versions"} of the newest version of each file."""
+        newest: dict[str, dict[str, Any]] = {}
+        query = "SELECT name, digest, size_bytes FROM files WHERE run_id = ? ORDER BY name, time_us"
+        for name, content_hash, size in self.db.execute(query, (run_id,)):
+            versions = newest.get(name, {"versions": 0})["versions"] + 1
+            newest[name] = {"digest": content_hash, "size_bytes": size, "versions": versions}
+        return newest
+
+    def summaries(self, run_id: str, since: int = -1) -> list[Summary]:
+        """Every metric of every rank (whose revision is above `since`), by name and rank."""
+        query = (
+            "SELECT name, rank, points, bad, last_step, last_us, last_value, min_value, max_value "
+            "FROM series WHERE run_id = ?1 ORDER BY name, rank, attempt"
+        )
+        values: tuple[Any, ...] = (run_id,)
+        if since >= 0:
+            changed = "(SELECT name, rank FROM series WHERE run_id = ?1 AND revision > ?2)"
+            query = query.replace("ORDER", f"AND (name, rank) IN {changed} ORDER")
+            values = (run_id, since)
+        found: dict[Any, Summary] = {}
+        for row in self.db.execute(query, values):
+            older = found.get(row[:2])
+            points, bad = row[2], row[3]
+            if older is not None:
+                points, bad = points + older.points, bad + older.bad
+            found[row[:2]] = Summary(
+                row[0], row[1], points, bad, row[4], row[5], _real(row[6]), row[7], row[8]
+            )
+        return list(found.values())
+
+    def has_metric(self, run_id: str, name: str, rank: int) -> bool:
+        """Whether `rank` logged a metric of this name."""
+        query = "SELECT 1 FROM series WHERE run_id = ? AND name = ? AND rank = ? LIMIT 1"
+        return self.db.execute(query, (run_id, name, rank)).fetchone() is not None
+
+    def history(
+        self, run_id: str, name: str, rank: int = 0, *, attempt: int | None = None
+    ) -> list[Point]:
+        """Points of a metric by step, then time; of one attempt, or as the attempts follow on.
+
+        A restarted rank logs under a new attempt: of each attempt the points below the first step
+        of the later ones are shown. Works without numpy and pyarrow too, from the segments alone.
+        """
+        from seamount.tracking.points import history
+
+        if history.has_columns():
+            return history.columns(self, run_id, name, rank, attempt=attempt).points()
+        return history.plain_points(self, run_id, name, rank, attempt=attempt)
+
+    def columns(
+        self, run_id: str, name: str, rank: int = 0, *, attempt: int | None = None
+    ) -> Columns:
+        """What `history` gives, as numpy columns."""
+        from seamount.tracking.points import history
+
+        return history.columns(self, run_id, name, rank, attempt=attempt)
+
+    def next_steps(self, run_id: str, rank: int) -> dict[str, int]:
+        """Metric name -> the whole step after its last one, for numbering that goes on."""
+        query = (
+            "SELECT name, max(last_step) FROM series WHERE run_id = ? AND rank = ? GROUP BY name"
+        )
+        found = self.db.execute(query, (run_id, rank)).fetchall()
+        return {name: int(last // 1) + 1 for name, last in found}
+
+    def _rows(self, query: str, values: tuple[Any, ...]) -> list[dict[str, Any]]:
+        cursor = self.db.execute(query, values)
+        columns = [column[0] for column in cursor.description]
+        return [dict(zip(columns, row, strict=True)) for row in cursor]
+
+
+def open_index(path: Path) -> Index:
+    """Open the index in the file `path`, made where needed."""
+    return Index(open_database(path), path.parent)
+
+
+def _real(value: float | None) -> float:
+    return float("nan") if value is None else value
