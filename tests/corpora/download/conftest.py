@@ -54,7 +54,7 @@ def asked(tmp_path: Path) -> Asked:
     return make
 
 
-@pytest.fixture(scope="session", params=["moto", pytest.param("swift", marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=["moto", pytest.param("swift", marks=pytest.mark.slow)])
 def endpoint(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:

@@ -77,8 +77,12 @@ conn_timeout = 10
 use = egg:swift#healthcheck
 """
 
-# tempauth asks for memcached, and takes one that does not answer for an empty one.
+# tempauth asks for memcached, and takes one that does not answer for an empty one. Without
+# proxy-logging, the answer to HEAD has no length and a body, which breaks the connection.
 _S3 = f"""
+[filter:proxy-logging]
+use = egg:swift#proxy_logging
+
 [filter:cache]
 use = egg:swift#memcache
 memcache_servers = 127.0.0.1:1
@@ -160,7 +164,7 @@ def _write_settings(folder: Path, ports: dict[str, int]) -> None:
     (folder / "swift.conf").write_text("[swift-hash]\nswift_hash_path_suffix = tests\n")
     for kind, port in ports.items():
         s3 = kind == "proxy"
-        filters = "healthcheck " + ("cache bulk s3api tempauth slo " if s3 else "")
+        filters = "healthcheck " + ("proxy-logging cache bulk s3api tempauth slo " if s3 else "")
         text = _SERVER.format(
             port=port, user=getpass.getuser(), folder=folder, filters=filters, kind=kind
         )
