@@ -51,6 +51,16 @@ def expand(files: Mapping[str, Any]) -> dict[str, str | Path | bytes]:
     return flat
 
 
+def show(store: Store, run_id: str, name: str, digest: str) -> None:
+    """Show content that the store has under the run's file `name`, over an earlier version.
+
+    Raises UserError for a name that may not be one, OSError where the content is not there.
+    """
+    target = _inside(store.artifact_folder(run_id), name)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _show(blob_path(store, digest), target)
+
+
 def blob_path(store: Store, digest: str) -> Path:
     """Where the content with this SHA-256 lies."""
     return store.folder / "blobs" / digest[:2] / digest

@@ -21,6 +21,11 @@ def segment_files(folder: Path) -> list[Path]:
         return [folder / n for n in sorted(e.name for e in entries) if _FILE_NAME.fullmatch(n)]
 
 
+def is_segment_name(name: str) -> bool:
+    """Whether `name` is that of a segment's file (and so no path)."""
+    return _FILE_NAME.fullmatch(name) is not None and len(name) <= 200
+
+
 def writer_lives(path: Path, host: str) -> bool:
     """Whether the process that writes this segment may still append to it.
 

@@ -102,7 +102,14 @@ class Store:
             _user(),
             time.time_ns() // 1000,
         )
-        folder = self.run_folder(run_id)
+        return self.adopt(wanted, project)
+
+    def adopt(self, wanted: RunIdentity, project: str | None) -> tuple[RunIdentity, bool]:
+        """The identity that run has, `wanted` if it had none, and whether this call made it so.
+
+        Raises UserError where the run exists under another project than `project`.
+        """
+        run_id, folder = wanted.run_id, self.run_folder(wanted.run_id)
         folder.mkdir(exist_ok=True)
         made = _write_once(folder / "run.json", json.dumps(asdict(wanted)).encode())
         found = wanted if made else self.identity(run_id)
