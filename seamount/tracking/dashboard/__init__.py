@@ -1,1 +1,1 @@
-"""The dashboard: what a page shows as data (spec), computed here, drawn by page and picture alike."""
+"""The dashboard: what a page shows, as data; computed here, drawn by page and picture alike."""
