@@ -200,7 +200,7 @@ async def _body(request: Request, limit: int) -> bytes:
         pieces.append(piece)
     content = b"".join(pieces)
     if not digest_matches(content, request.headers.get("x-content-sha256")):
-        raise CorruptData("the content does not have the SHA-256 that was sent with it")
+        raise Busy("the content does not have the SHA-256 that was sent with it: send again")
     return content
 
 

@@ -39,6 +39,8 @@ class HeldFile:
 
         A server that is killed here leaves a torn tail, which `open_held` cuts off.
         """
+        if self.fd < 0:
+            raise Busy("this segment was let go of just now: send again")
         try:
             written = 0
             while written < len(content):
@@ -91,8 +93,9 @@ class HeldFiles:
             held = self._files.pop(path, None)
         if held is not None:
             with held.lock:
-                os.fsync(held.fd)
-                os.close(held.fd)
+                fd, held.fd = held.fd, -1
+                os.fsync(fd)
+                os.close(fd)
 
     def expire(self, silence_s: float = REMOTE_SILENCE_S) -> None:
         """Let go of the files of which nothing was heard for `silence_s`."""
