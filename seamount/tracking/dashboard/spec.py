@@ -29,6 +29,7 @@ VERSION = 1  # of the form in URLs and files
 MAX_CHARTS = 200
 MAX_JSON_BYTES = 1 << 20
 MAX_QUERY_CHARS = 1 << 18
+MAX_MEDIAN_WINDOW = 10_001
 _METRIC = "metric:"
 
 Text = Annotated[str, Field(max_length=10_000)]
@@ -79,6 +80,15 @@ class Smoothing(_Spec):
     window: Annotated[int, Field(ge=1, le=1_000_000)] = 11
     half_life: Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)] = 60.0
 
+    @model_validator(mode="after")
+    def _affordable(self) -> Smoothing:
+        if self.kind == "median" and self.window > MAX_MEDIAN_WINDOW:
+            raise UserError(
+                f"a median's window may have {MAX_MEDIAN_WINDOW:,} points, not {self.window:,}: "
+                "take less, or the mean"
+            )
+        return self
+
 
 class ChartSpec(_Spec):
     """One chart, or one for each metric that `metrics` (an extended regex) matches if `split`."""
@@ -122,7 +132,7 @@ class ChartSpec(_Spec):
     @field_validator("group_by")
     @classmethod
     def _are_attributes(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return _attributes(value)
+        return _groups(value)
 
     @model_validator(mode="after")
     def _ranges(self) -> ChartSpec:
@@ -279,6 +289,13 @@ def _search(text: str | None) -> str | None:
 def _attributes(names: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
         parse_operand(name)
+    return names
+
+
+def _groups(names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        if "*" in parse_operand(name).name:
+            raise UserError(f"group_by {name[:80]!r} must name one attribute, without *")
     return names
 
 
