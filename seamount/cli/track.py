@@ -1,4 +1,4 @@
-"""`seamount track`: verify tracked runs, SQL, MLflow's UI on them; the other verbs stand in
+"""`seamount track`: verify tracked runs, SQL, the dashboard on them; the other verbs stand in
 track_find.py, track_judge.py and track_import.py."""
 
 from __future__ import annotations
@@ -109,35 +109,55 @@ def compact(
 
 @app.command()
 def ui(
-    host: Annotated[str, typer.Option(help="Address to listen on (loopback only).")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535)] = 5000,
+    token: Annotated[
+        str | None,
+        typer.Option(help="Demand this token (default: SEAMOUNT_TRACKING_TOKEN)."),
+    ] = None,
+    mlflow: Annotated[
+        bool, typer.Option(help="Serve MLflow's UI and REST API beside the dashboard.")
+    ] = True,
     store: StoreOption = None,
 ) -> None:
-    """Serve MLflow's UI and REST API on the store until interrupted.
+    """Serve the dashboard, MLflow's UI and REST API, and deliveries on the store until interrupted.
 
     Example: seamount track ui --port 5001
     """
+    from seamount.core.http import is_loopback
+    from seamount.tracking.dashboard.assets import what_is_missing
     from seamount.tracking.store.folder import open_store
 
-    if host not in ("127.0.0.1", "localhost", "::1"):
+    token = token or settings.tracking_token()
+    if not is_loopback(f"[{host}]" if ":" in host else host) and token is None:
         raise UserError(
-            f"--host {host!r}: the UI has no login yet and listens on this machine only; "
-            "leave out --host and use an SSH tunnel from elsewhere"
+            f"--host {host!r} is reached by other machines, and that needs a token: give --token, "
+            "or leave out --host and use an SSH tunnel"
         )
     uri = open_store(store).uri
-    typer.echo(f"http://{host}:{port}  runs in {uri}  (ready in about half a minute; Ctrl-C ends)")
+    if (sentence := what_is_missing()) is not None:
+        typer.echo(sentence, err=True)
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    typer.echo(f"{address}  dashboard, and the address for MLflow's clients; runs in {uri}")
+    typer.echo(f"{address}/mlflow/  MLflow's UI  (Ctrl-C ends)" if mlflow else "Ctrl-C ends")
     sys.stdout.flush()
     # Replaces this process: signals reach the server itself, and nothing is left behind.
-    os.execve(sys.executable, _server_command(uri, host, port), _server_environment())
+    os.execve(
+        sys.executable, _server_command(uri, host, port, mlflow=mlflow), _server_environment(token)
+    )
 
 
-def _server_command(uri: str, host: str, port: int) -> list[str]:
-    server = ["-m", "mlflow", "server", "--backend-store-uri", uri, "--workers", "1"]
-    return [sys.executable, *server, "--host", host, "--port", str(port)]
+def _server_command(uri: str, host: str, port: int, *, mlflow: bool = True) -> list[str]:
+    server = [sys.executable, "-m", "seamount.tracking.server", "--store", uri]
+    others = [] if mlflow else ["--no-mlflow"]
+    return [*server, "--host", host, "--port", str(port), *others]
 
 
-def _server_environment() -> dict[str, str]:
-    return settings.child_environment(MLFLOW_DISABLE_TELEMETRY="true", DO_NOT_TRACK="true")
+def _server_environment(token: str | None) -> dict[str, str]:
+    secret = {} if token is None else {"SEAMOUNT_TRACKING_TOKEN": token}
+    return settings.child_environment(
+        MLFLOW_DISABLE_TELEMETRY="true", DO_NOT_TRACK="true", **secret
+    )
 
 
 def _plain(value: Any) -> Any:

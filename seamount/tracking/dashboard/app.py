@@ -12,6 +12,8 @@ from starlette.routing import BaseRoute, Route
 from seamount.tracking.dashboard import assets, static
 from seamount.tracking.dashboard.access import Access, Refused, Visitor
 from seamount.tracking.dashboard.answers import answered, body_of, failure, in_thread, json_response
+from seamount.tracking.dashboard.api.charts import ChartsApi
+from seamount.tracking.dashboard.api.live import LiveApi
 from seamount.tracking.dashboard.api.runs import RunsApi
 from seamount.tracking.dashboard.run_data import RunData
 from seamount.tracking.store.folder import Store
@@ -29,10 +31,13 @@ def routes(store: Store, access: Access) -> list[BaseRoute]:
     """All that the dashboard answers on `store`, by the rules of `access`."""
     data = RunData(store)
     threading.Thread(target=data.warm, daemon=True, name="seamount-warm").start()
-    runs = RunsApi(data)
+    runs, charts, live = RunsApi(data), ChartsApi(data), LiveApi(data, access)
     nouns = [
         ("runs", runs.table, ["GET"]),
         ("columns", runs.columns, ["GET"]),
+        ("chart", charts.chart, ["GET"]),
+        ("metrics", charts.metrics, ["GET"]),
+        ("live", live.live, ["GET"]),
         ("me", _me, ["GET"]),
     ]
     return [

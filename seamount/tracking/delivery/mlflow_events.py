@@ -49,7 +49,9 @@ class Gathered:
             for name, value in body["values"].items():
                 _newest(self.params, name, time_us, value)
         elif kind == "tags":
-            for name, value in (dict.fromkeys(body.get("remove", ())) | body.get("set", {})).items():
+            for name, value in (
+                dict.fromkeys(body.get("remove", ())) | body.get("set", {})
+            ).items():
                 _newest(self.tags, name, time_us, value)
         elif kind == "files":
             self.files |= {name: entry["digest"] for name, entry in body["files"].items()}

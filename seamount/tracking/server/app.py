@@ -47,11 +47,13 @@ def application(store: Store, token: str | None, mlflow: ASGIApp | None) -> ASGI
     receiver.held.expire_for_ever()
     own = api(receiver)
 
+    others = own if mlflow is None else below(mlflow, _MLFLOW_UI)
+
     async def choose(scope: Scope, receive: Receive, send: Send) -> None:
         # The life of the process is MLflow's to know about; ours needs none.
         path = scope.get("path", "")
-        ours = mlflow is None or path.startswith(PREFIX) or path in _OPEN_PATHS
-        await (own if ours else below(mlflow, _MLFLOW_UI))(scope, receive, send)
+        ours = path.startswith(PREFIX) or path in _OPEN_PATHS
+        await (own if ours else others)(scope, receive, send)
 
     guarded = Guard(choose, access)
 
