@@ -18,6 +18,7 @@ export function count(value, noun) {
 }
 
 export function duration(seconds) {
+  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
   if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
   const minutes = Math.floor(seconds / 60);
   if (minutes < 60) return `${minutes} min ${Math.round(seconds % 60)} s`;
@@ -63,5 +64,6 @@ export function cell(value, type) {
 export function columnTitle(name) {
   const match = /^(config|tag|file)\.(.*)$/s.exec(name) ?? /^(\w+)\((.*)\)$/s.exec(name);
   const plain = (text) => (text.startsWith("`") ? text.slice(1, -1).replace(/``/g, "`") : text);
-  return match ? { kind: match[1], name: plain(match[2]) } : { kind: "", name };
+  if (match) return { kind: match[1], name: plain(match[2]) };
+  return { kind: "", name: name.charAt(0).toUpperCase() + name.slice(1).replace("_", " ") };
 }
