@@ -187,9 +187,12 @@ class _Maker:
             inside = slice(*_within(points.x, self.spec.x_range))
         x, y = points.x[inside], points.y[inside]
         group = [group_text(v) for v in group_of(points.view, self.spec.group_by).values()]
-        key = (points.view.run_id, points.metric, points.rank)
-        ends = (float(x[0]), float(x[-1])) if len(x) else (None, None)
-        return Strand(*key, len(x), *ends, strand_digest(*key, group, x, y))
+        run_id, metric, rank = points.view.run_id, points.metric, points.rank
+        return Strand(
+            run_id, metric, rank, len(x),
+            float(x[0]) if len(x) else None, float(x[-1]) if len(x) else None,
+            strand_digest(run_id, metric, rank, group, x, y),
+        )  # fmt: skip
 
 
 def _hidden_bad(picked: Picked, reader: Reader) -> dict[tuple[str, str], list[Bad]]:
