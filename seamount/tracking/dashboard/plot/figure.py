@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -54,7 +55,7 @@ def draw(panels: list[Panel], size: tuple[int, int], colours: Theme, title: str 
     """The figure; `size` are the pixels of one chart, and the figure is as large as all need."""
     from matplotlib.figure import Figure
 
-    panels = panels[:MAX_PANELS]
+    given, panels = panels, panels[:MAX_PANELS]
     columns = 1 if len(panels) < 2 else 2 if len(panels) < 5 else 3
     rows = max(1, math.ceil(len(panels) / columns))
     styles = _styles(panels, colours)
@@ -74,7 +75,33 @@ def draw(panels: list[Panel], size: tuple[int, int], colours: Theme, title: str 
     if not panels:
         figure.text(0.5, 0.5, "no run here has such a metric", ha="center", color=colours.muted)
     _legend(figure, styles, across)
+    notes = notes_of([panel.chart for panel in panels])
+    if left_out := len(given) - len(panels):
+        notes.append(f"{left_out} more charts are not drawn")
+    if notes:
+        text = "\n".join(textwrap.wrap("; ".join(notes), max(20, int(width / 5.2))))
+        figure.supxlabel(text, x=0.008, ha="left", fontsize=FONT_SIZE - 2, color=colours.muted)
     return figure
+
+
+def notes_of(charts: Sequence[Chart]) -> list[str]:
+    """How lines were made, and what is left out: what a reader of the picture must know."""
+    notes: dict[str, None] = {}
+    for chart in charts:
+        spec, how = chart.spec, chart.spec.smoothing
+        amount = {
+            "ema": f"exponential mean, weight {how.weight:g}",
+            "time_ema": f"exponential mean by time, half-life {how.half_life:g} s",
+            "mean": f"mean of {how.window} points",
+            "median": f"median of {how.window} points",
+        }
+        if how.kind in amount:
+            notes[f"smoothed: {amount[how.kind]}"] = None
+        if any(line.low is not None for line in chart.lines):
+            words = {"minmax": "lowest to highest", "std": "mean ± standard deviation"}
+            notes[f"band: {words[spec.band]}"] = None
+        notes |= dict.fromkeys(chart.notes)
+    return list(notes)
 
 
 def _styles(panels: list[Panel], colours: Theme) -> dict[str, dict[str, Any]]:
@@ -88,7 +115,7 @@ def _styles(panels: list[Panel], colours: Theme) -> dict[str, dict[str, Any]]:
             styles[line.name] = how | {"zorder": 1.8, "slow": line.straggler, "base": True}
         else:
             number = sum(not each["base"] for each in styles.values())
-            how = colours.line(number) | {"linewidth": 1.6, "zorder": 2.2}
+            how = colours.line(number) | {"linewidth": 1.4, "zorder": 2.2}
             styles[line.name] = how | {"slow": line.straggler, "base": False}
     for name, how in styles.items():
         marks = [*(["baseline"] if how["base"] else []), *(["slowest"] if how.pop("slow") else [])]
@@ -104,6 +131,7 @@ def _draw_panel(
     set_scales(axes, panel.chart)
     axes.grid(True, which="major", color=colours.grid, linewidth=0.8)
     axes.set_axisbelow(True)
+    axes.margins(x=0.02)
     axes.tick_params(length=0, pad=5)
     axes.tick_params(which="minor", length=0)
     for line in panel.lines:
