@@ -96,9 +96,7 @@ def plot(
 
 def open_picture(
     picture: Annotated[str, typer.Argument(help="A .png or .svg that seamount made.")],
-    url: Annotated[
-        str | None, typer.Option(help="Dashboard to link to (default: the picture's own).")
-    ] = None,
+    url: Annotated[str, typer.Option(help="Dashboard that the link leads to.")] = _URL,
     store: StoreOption = None,
     json_file: JsonOption = None,
 ) -> None:
@@ -115,7 +113,7 @@ def open_picture(
         raise UserError(f"{picture} is larger than {metadata.MAX_FILE_BYTES:,} bytes: no picture")
     found = metadata.read(storage.read_bytes(picture))
     verdict = match(found, store)
-    link = page_url(found.view, url) if url else found.source
+    link = page_url(found.view, url)  # never the one in the file: whoever made it chose that
     result = found.model_dump(mode="json") | {
         "view": found.view.model_dump(mode="json", exclude_defaults=True), "url": link,
         "state": verdict.state, "digest_now": verdict.digest, "details": verdict.details,

@@ -158,8 +158,8 @@ class _Maker:
             notes.append(f"{counted(self.lost, 'point')} without {axis} are left out")
         if any(curve.uneven for curve in curves):
             notes.append(
-                "steps differ within a mean: a run counts between its own points by the straight "
-                "line, before its first and after its last point not at all"
+                "steps differ within a mean: each of its lines counts between its own points by "
+                "the straight line, before its first and after its last not at all"
             )
         if any(curve.thinned for curve in curves):
             notes.append("a mean stands at one million of its steps, evenly picked")

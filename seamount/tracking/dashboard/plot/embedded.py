@@ -6,6 +6,7 @@ as JSON. Whoever reads it takes the file for hostile: the form is strict and bou
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -17,7 +18,6 @@ from seamount.tracking.dashboard.charts.digest import joint_digest
 from seamount.tracking.dashboard.spec import MAX_CHARTS, ChartSpec, Number, Smoothing, ViewSpec
 from seamount.tracking.store import folder
 
-FORM = 1
 MAX_BYTES = 1 << 20
 _LISTED = 2_000  # strands of a picture; beyond, only the digest of all is kept
 
@@ -78,7 +78,7 @@ def describe(
 
     listed = sum(len(chart.strands) for chart in charts) <= _LISTED
     return Embedded(
-        seamount=FORM, software=f"seamount {__version__}", title=title[:2_000], created=created,
+        seamount=1, software=f"seamount {__version__}", title=title[:2_000], created=created,
         source=source, store_version=folder.VERSION,
         projects=tuple(sorted({name for chart in charts for name in chart.projects})),
         digest=joint_digest(chart.digest for chart in charts), view=view,
@@ -119,8 +119,6 @@ def to_text(embedded: Embedded) -> str:
     values = embedded.model_dump(mode="json") | {
         "view": embedded.view.model_dump(mode="json", exclude_defaults=True)
     }
-    import json
-
     return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
 
 

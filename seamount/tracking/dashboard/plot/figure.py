@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,8 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seamount.core.wording import one_line
+from seamount.tracking.dashboard.chart_data import NOTHING
 from seamount.tracking.dashboard.charts.chart import Chart, Line
 from seamount.tracking.dashboard.plot.axes import set_scales, set_ticks, x_unit
+from seamount.tracking.dashboard.plot.legend import (
+    LEGEND_ROW,
+    NOTE_ROW,
+    draw_legend,
+    legend_of,
+    notes_in_lines,
+    short_name,
+)
 from seamount.tracking.dashboard.plot.style import FONT_SIZE, Theme
 
 if TYPE_CHECKING:
@@ -21,8 +29,7 @@ if TYPE_CHECKING:
 
 DPI = 100
 MAX_PANELS = 30
-MAX_LEGEND = 30
-_NAME_CHARS = 60
+_MOST_BELOW = 0.4  # of one chart's height, for names and notes
 _RAW_ALPHA, _BAND_ALPHA = 0.25, 0.18
 
 
@@ -52,56 +59,37 @@ def _title(chart: Chart, metric: str) -> str:
 
 
 def draw(panels: list[Panel], size: tuple[int, int], colours: Theme, title: str | None) -> Figure:
-    """The figure; `size` are the pixels of one chart, and the figure is as large as all need."""
+    """The figure: `size` pixels for one chart, and as large as a grid of such charts needs."""
     from matplotlib.figure import Figure
 
     given, panels = panels, panels[:MAX_PANELS]
     columns = 1 if len(panels) < 2 else 2 if len(panels) < 5 else 3
-    rows = max(1, math.ceil(len(panels) / columns))
+    rows, several = max(1, math.ceil(len(panels) / columns)), len(panels) > 1
+    width, height = size[0] * columns, size[1] * rows
     styles = _styles(panels, colours)
-    width = size[0] * columns
-    across, down = _legend_grid([_legend_text(name) for name in styles], width)
-    extra = down * FONT_SIZE * 1.75 + 12 if len(panels) > 1 else 0
-    height = size[1] * rows + extra + (30 if title and len(panels) > 1 else 0)
+    notes = notes_in_lines([panel.chart for panel in panels], len(given) - len(panels), width)
+    room = height * _MOST_BELOW if not several else 12 * LEGEND_ROW
+    legend = legend_of(styles, width, room)
+    below = legend.height + len(notes) * NOTE_ROW + 6
+    above = 34 if title and several else 0
+    height += int(below + above) if several else 0
     figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI, layout="constrained")
-    figure.get_layout_engine().set(w_pad=0.1, h_pad=0.1, wspace=0.04, hspace=0.06)
-    if title and len(panels) > 1:
-        figure.suptitle(_cut(title, 140), x=0.01, ha="left", fontsize=FONT_SIZE + 3)
+    inside = (0, below / height, 1, 1 - (below + above) / height)
+    figure.get_layout_engine().set(w_pad=0.1, h_pad=0.1, wspace=0.04, hspace=0.06, rect=inside)
+    if title and several:
+        heading = {"fontsize": FONT_SIZE + 3, "va": "top"}
+        figure.text(14 / width, 1 - 10 / height, _cut(title, 140), **heading)
     for place, panel in enumerate(panels):
         axes = figure.add_subplot(rows, columns, place + 1)
         _draw_panel(axes, panel, styles, colours)
-        if len(panels) == 1:
+        if not several:
             axes.set_title(_cut(title or panel.title, 110))
     if not panels:
-        figure.text(0.5, 0.5, "no run here has such a metric", ha="center", color=colours.muted)
-    _legend(figure, styles, across)
-    notes = notes_of([panel.chart for panel in panels])
-    if left_out := len(given) - len(panels):
-        notes.append(f"{left_out} more charts are not drawn")
-    if notes:
-        text = "\n".join(textwrap.wrap("; ".join(notes), max(20, int(width / 5.2))))
-        figure.supxlabel(text, x=0.008, ha="left", fontsize=FONT_SIZE - 2, color=colours.muted)
+        figure.text(0.5, 0.5, NOTHING, ha="center", color=colours.muted)
+    draw_legend(figure, legend, len(notes) * NOTE_ROW / height)
+    text = {"fontsize": FONT_SIZE - 2, "color": colours.muted, "linespacing": 1.35}
+    figure.text(14 / width, 7 / height, "\n".join(notes), va="bottom", **text)
     return figure
-
-
-def notes_of(charts: Sequence[Chart]) -> list[str]:
-    """How lines were made, and what is left out: what a reader of the picture must know."""
-    notes: dict[str, None] = {}
-    for chart in charts:
-        spec, how = chart.spec, chart.spec.smoothing
-        amount = {
-            "ema": f"exponential mean, weight {how.weight:g}",
-            "time_ema": f"exponential mean by time, half-life {how.half_life:g} s",
-            "mean": f"mean of {how.window} points",
-            "median": f"median of {how.window} points",
-        }
-        if how.kind in amount:
-            notes[f"smoothed: {amount[how.kind]}"] = None
-        if any(line.low is not None for line in chart.lines):
-            words = {"minmax": "lowest to highest", "std": "mean ± standard deviation"}
-            notes[f"band: {words[spec.band]}"] = None
-        notes |= dict.fromkeys(chart.notes)
-    return list(notes)
 
 
 def _styles(panels: list[Panel], colours: Theme) -> dict[str, dict[str, Any]]:
@@ -119,7 +107,7 @@ def _styles(panels: list[Panel], colours: Theme) -> dict[str, dict[str, Any]]:
             styles[line.name] = how | {"slow": line.straggler, "base": False}
     for name, how in styles.items():
         marks = [*(["baseline"] if how["base"] else []), *(["slowest"] if how.pop("slow") else [])]
-        how["label"] = _cut(name, _NAME_CHARS) + (f" [{', '.join(marks)}]" if marks else "")
+        how["label"] = short_name(name) + (f" [{', '.join(marks)}]" if marks else "")
         del how["base"]
     return styles
 
@@ -191,36 +179,6 @@ def _bad_marks(
         axes.annotate(
             text, (1, 1), (0, 8), xycoords="axes fraction", textcoords="offset points",
             ha="right", va="bottom", color=colours.bad, fontsize=FONT_SIZE - 1,
-        )  # fmt: skip
-
-
-def _legend_text(name: str) -> str:
-    return _cut(name, _NAME_CHARS)
-
-
-def _legend_grid(names: list[str], width: int) -> tuple[int, int]:
-    """(columns, rows) that names of this length need below a figure so many pixels wide."""
-    from rich.cells import cell_len
-
-    shown = min(len(names), MAX_LEGEND + 1)
-    if shown == 0:
-        return 1, 0
-    cell = max(map(cell_len, names)) * FONT_SIZE * 0.9 + 70
-    columns = max(1, min(shown, int(width / cell), 6))
-    return columns, math.ceil(shown / columns)
-
-
-def _legend(figure: Figure, styles: dict[str, dict[str, Any]], columns: int) -> None:
-    from matplotlib.lines import Line2D
-
-    handles: list[Any] = [Line2D([], [], **how) for how in list(styles.values())[:MAX_LEGEND]]
-    if len(styles) > MAX_LEGEND:
-        rest = len(styles) - MAX_LEGEND
-        handles.append(Line2D([], [], linestyle="none", label=f"and {rest} more"))
-    if handles:
-        figure.legend(
-            handles=handles, loc="outside lower left", ncols=columns, handlelength=2.6,
-            columnspacing=1.8, fontsize=FONT_SIZE - 0.5,
         )  # fmt: skip
 
 
