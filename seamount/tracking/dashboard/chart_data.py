@@ -14,25 +14,21 @@ from typing import Any
 import numpy as np
 
 from seamount.core.wording import counted
-from seamount.tracking.dashboard.charts.chart import Bad, Chart, Line, Straggler, Strand
+from seamount.tracking.dashboard.charts.chart import Bad, Chart, Line, Straggler
 from seamount.tracking.dashboard.charts.curves import Curve, curves_of
-from seamount.tracking.dashboard.charts.digest import joint_digest, strand_digest
+from seamount.tracking.dashboard.charts.digest import joint_digest
 from seamount.tracking.dashboard.charts.envelope import bucket_edges, envelope
-from seamount.tracking.dashboard.charts.labels import (
-    axis_label,
-    group_name,
-    group_of,
-    group_text,
-    run_names,
-)
+from seamount.tracking.dashboard.charts.labels import axis_label, group_name, run_names
 from seamount.tracking.dashboard.charts.ranks import straggler
 from seamount.tracking.dashboard.charts.scales import threshold_of
+from seamount.tracking.dashboard.charts.sources import sources, within
 from seamount.tracking.dashboard.charts.strands import Picked, Points, Reader, bad_places, pick
 from seamount.tracking.dashboard.spec import ChartSpec
 
 MAX_LINES = 200
 MAX_WIDTH = 20_000
 MAX_BAD = 100  # marks a line
+NOTHING = "no run here has such a metric"
 MAX_SEARCHED = 64  # ranks that are not drawn, looked through for a first bad step
 
 
@@ -48,18 +44,28 @@ def chart_data(
     `baseline` is a run that is drawn too, whatever the spec selects. Raises QueryError and
     UserError for what cannot be read.
     """
-    picked = pick(spec, store, baseline)
-    if not picked.strands:
+    picked, strands, hidden, lost = read_strands(spec, store, baseline)
+    if not strands:
         return Chart(
             spec, [], axis_label(spec.x, spec.x_metric), "", joint_digest([]), [],
-            [*picked.notes, "no run here has such a metric"], [], [], None, 1.0, 1.0,
+            [*picked.notes, NOTHING], [], [], [], None, 1.0, 1.0,
         )  # fmt: skip
+    return _Maker(spec, picked, strands, hidden, lost, baseline).chart(width)
+
+
+def read_strands(
+    spec: ChartSpec, store: str | Path | None, baseline: str | None = None
+) -> tuple[Picked, list[Points], dict[tuple[str, str], list[Bad]], int]:
+    """(what is selected, its points, first bad points of ranks that are not drawn, how many points
+    have no place on the x axis)."""
+    picked = pick(spec, store, baseline)
+    if not picked.strands:
+        return picked, [], {}, 0
     with picked.views[0].store.index() as index:
         reader = Reader(spec, index)
         strands = [reader.read(view, s.name, s.rank) for view, s in picked.strands]
-        hidden = _hidden_bad(picked, reader)
         lost = reader.lost
-    return _Maker(spec, picked, strands, hidden, lost, baseline).chart(width)
+        return picked, strands, _hidden_bad(picked, reader), lost
 
 
 @dataclass
@@ -93,13 +99,14 @@ class _Maker:
         names, slow = run_names(self.picked.views), self._stragglers()
         lines = [self._line(curve, edges, width, names, slow) for curve in curves]
         metrics = list(dict.fromkeys(line.metric for line in lines))
-        sources = [self._strand(each) for each in self.strands]
+        given = sources(spec, self.strands)
         drawn = [line.y for line in lines if len(line.y)]
         return Chart(
             spec, lines, axis_label(spec.x, spec.x_metric),
             metrics[0] if len(metrics) == 1 else "",
-            joint_digest(each.sha256 for each in sources), sources, notes, slow,
-            list(dict.fromkeys(each.view.run_id for each in self.strands)), extent, x_threshold,
+            joint_digest(each.sha256 for each in given), given, notes, slow,
+            list(dict.fromkeys(each.view.run_id for each in self.strands)),
+            sorted({each.view.row["project"] for each in self.strands}), extent, x_threshold,
             threshold_of(np.concatenate(drawn)) if drawn else 1.0,
         )  # fmt: skip
 
@@ -151,8 +158,8 @@ class _Maker:
             notes.append(f"{counted(self.lost, 'point')} without {axis} are left out")
         if any(curve.uneven for curve in curves):
             notes.append(
-                "steps differ within a mean: a run counts between its own points by the straight "
-                "line, before its first and after its last point not at all"
+                "steps differ within a mean: each of its lines counts between its own points by "
+                "the straight line, before its first and after its last not at all"
             )
         if any(curve.thinned for curve in curves):
             notes.append("a mean stands at one million of its steps, evenly picked")
@@ -180,16 +187,6 @@ class _Maker:
         for key in dict.fromkeys((each.view.run_id, each.metric) for each in curve.of):
             found += self.hidden.get(key, [])
         return min(found, key=lambda bad: (bad.step, bad.rank), default=None)
-
-    def _strand(self, points: Points) -> Strand:
-        inside = slice(None)
-        if self.spec.x_range is not None:
-            inside = slice(*_within(points.x, self.spec.x_range))
-        x, y = points.x[inside], points.y[inside]
-        group = [group_text(v) for v in group_of(points.view, self.spec.group_by).values()]
-        key = (points.view.run_id, points.metric, points.rank)
-        ends = (float(x[0]), float(x[-1])) if len(x) else (None, None)
-        return Strand(*key, len(x), *ends, strand_digest(*key, group, x, y))
 
 
 def _hidden_bad(picked: Picked, reader: Reader) -> dict[tuple[str, str], list[Bad]]:
@@ -219,18 +216,11 @@ def _sorted(bad: list[Bad]) -> list[Bad]:
     return sorted(bad, key=lambda each: (each.x, each.step, each.rank))
 
 
-def _within(x: Any, x_range: tuple[float, float]) -> tuple[int, int]:
-    return (
-        int(np.searchsorted(x, x_range[0], side="left")),
-        int(np.searchsorted(x, x_range[1], side="right")),
-    )
-
-
 def _visible(x: Any, x_range: tuple[float, float] | None) -> slice:
     """The points within the range, and one on either side: lines go on to the edge."""
     if x_range is None:
         return slice(0, len(x))
-    start, end = _within(x, x_range)
+    start, end = within(x, x_range)
     return slice(max(0, start - 1), min(len(x), end + 1))
 
 

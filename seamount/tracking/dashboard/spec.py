@@ -244,6 +244,11 @@ def from_query(kind: type[_S], text: str) -> _S:
     return read_spec(kind, _unpacked(kind, packed))
 
 
+def page_url(view: ViewSpec, base: str) -> str:
+    """The address of a view on the dashboard at `base` (http://host:port)."""
+    return f"{base.rstrip('/')}/?view={to_query(view)}"
+
+
 def _unpacked(kind: type[BaseModel], packed: str) -> bytes:
     broken = UserError(f"the {_noun(kind)} in this address is cut or changed: copy it again")
     if len(packed) > MAX_QUERY_CHARS or not re.fullmatch(r"[A-Za-z0-9_-]+", packed):

@@ -81,7 +81,8 @@ class Straggler:
 
 @dataclass(frozen=True)
 class Strand:
-    """The digest of what one rank of one run gave to the chart, between x `first` and `last`."""
+    """The digest of what one rank of one run gave to the chart, between x `first` and `last`, and
+    the lowest and highest step of it."""
 
     run_id: str
     metric: str
@@ -89,6 +90,7 @@ class Strand:
     points: int
     first: float | None
     last: float | None
+    steps: tuple[float, float] | None
     sha256: str
 
 
@@ -97,7 +99,8 @@ class Chart:
     """Lines and what they are of. `notes` say in sentences what is left out or joined how.
 
     `x_threshold` and `y_threshold` are where a symlog axis turns (see scales.py). `digest` is that
-    of all strands (see digest.py); `run_ids` all that took part.
+    of all strands (see digest.py); `run_ids` and `projects` are all that took
+    part.
     """
 
     spec: ChartSpec
@@ -109,6 +112,7 @@ class Chart:
     notes: list[str]
     stragglers: list[Straggler]
     run_ids: list[str]
+    projects: list[str]
     x_extent: tuple[float, float] | None
     x_threshold: float
     y_threshold: float
