@@ -57,7 +57,9 @@ class Answer:
         except ValueError:
             value = None
         if not isinstance(value, dict):
-            raise Unreachable("the server's answer is no JSON object: another program answers there")
+            raise Unreachable(
+                "the server's answer is no JSON object: another program answers there"
+            )
         return value
 
 
@@ -147,10 +149,14 @@ class Connection:
         if status < 300:
             return Answer(status, body)
         detail = _detail(body)
-        said = _line(str(detail.get("error") or detail.get("message") or body[:300].decode("latin-1")))
+        said = _line(
+            str(detail.get("error") or detail.get("message") or body[:300].decode("latin-1"))
+        )
         url = self.address.url
         if status in (401, 403):
-            raise Denied(f"{url} wants another token ({status}: {said}): set SEAMOUNT_TRACKING_TOKEN")
+            raise Denied(
+                f"{url} wants another token ({status}: {said}): set SEAMOUNT_TRACKING_TOKEN"
+            )
         if status in _LATER or status >= 500:
             later = Unreachable(f"{url} cannot take it now ({status}: {said})")
             with contextlib.suppress(ValueError):

@@ -90,5 +90,3 @@ def begin(store: Store, run_id: str, address: Address) -> Iterator[Delivery | No
     lock.parent.mkdir(parents=True, exist_ok=True)
     with locks.tried(lock) as held:
         yield Delivery(LocalRun(store, identity), address) if held else None
-
-

@@ -21,7 +21,7 @@ _HISTOGRAMS = "histograms (MLflow has none)"
 
 @dataclass
 class Gathered:
-    """`tags`, `params`: name -> (time in microseconds, value), the newest; None takes a tag away."""
+    """`tags`, `params`: name -> (time in microseconds, value), the newest; None removes a tag."""
 
     metrics: list[dict[str, Any]] = field(default_factory=list)
     tags: dict[str, tuple[int, str | None]] = field(default_factory=dict)
@@ -49,7 +49,9 @@ class Gathered:
             for name, value in body["values"].items():
                 _newest(self.params, name, time_us, value)
         elif kind == "tags":
-            for name, value in (dict.fromkeys(body.get("remove", ())) | body.get("set", {})).items():
+            for name, value in (
+                dict.fromkeys(body.get("remove", ())) | body.get("set", {})
+            ).items():
                 _newest(self.tags, name, time_us, value)
         elif kind == "files":
             self.files |= {name: entry["digest"] for name, entry in body["files"].items()}
@@ -62,7 +64,7 @@ class Gathered:
 
 
 class Reader:
-    """Reads on where it stopped; what a decoder has to know it finds again in a file's beginning."""
+    """Reads on where it stopped; names of metrics it finds again in the beginning of a file."""
 
     def __init__(self) -> None:
         self._decoders: dict[str, tuple[int, Decoder]] = {}

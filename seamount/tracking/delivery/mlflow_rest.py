@@ -59,9 +59,7 @@ class MlflowServer(Target):
             save()
         return more
 
-    def _meet(
-        self, run: LocalRun, segments: list[LocalSegment], state: State, save: Save
-    ) -> None:
+    def _meet(self, run: LocalRun, segments: list[LocalSegment], state: State, save: Save) -> None:
         """Find the run at the server, or make it."""
         if self._run_id == run.run_id:
             return
@@ -178,4 +176,3 @@ class MlflowServer(Target):
             return self.connection.request("GET", path, query=value).json()
         body, headers = json.dumps(value).encode(), {"Content-Type": "application/json"}
         return self.connection.request(method, path, body, headers=headers).json()
-

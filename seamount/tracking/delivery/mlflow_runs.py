@@ -80,7 +80,9 @@ class Runs:
         found = self._named(name)
         if found is None:
             try:
-                return str(self._call("POST", "experiments/create", {"name": name})["experiment_id"])
+                return str(
+                    self._call("POST", "experiments/create", {"name": name})["experiment_id"]
+                )
             except Refused:
                 found = self._named(name)  # another host was faster
                 if found is None:

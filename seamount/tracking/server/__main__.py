@@ -22,7 +22,7 @@ def main() -> None:
     options = parser.parse_args()
     import uvicorn
 
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # a file a living writer
     store, token = open_store(options.store), settings.tracking_token()
     mlflow = None if options.no_mlflow else _mlflow(store, token)

@@ -151,7 +151,9 @@ def _failure(
     return JSONResponse({"error": text, **more}, status, headers)
 
 
-async def _called(function: Callable[..., dict[str, Any]], *values: Any, **options: Any) -> Response:
+async def _called(
+    function: Callable[..., dict[str, Any]], *values: Any, **options: Any
+) -> Response:
     """What `function` answers in a thread: it waits for files."""
     return JSONResponse(await asyncio.to_thread(function, *values, **options))
 

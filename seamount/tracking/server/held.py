@@ -140,4 +140,3 @@ def _locked(fd: int, path: Path) -> None:
         except BlockingIOError:
             time.sleep(_PAUSE_S)
     raise Busy(f"{path.name} is being written by a process of the server's own host")
-
