@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import asdict
 from typing import Any
 
@@ -43,9 +44,9 @@ def sync(
     """
     address = parse(to)
     wanted = _wanted(store, runs)
-    courier = _Sender(store, address, patience_s, told)
-    rows = [courier.send(run_id, again) for run_id in wanted]
-    return {"to": address.url, "kind": courier.kind, "runs": rows}
+    with closing(_Sender(store, address, patience_s, told)) as sender:
+        rows = [sender.send(run_id, again) for run_id in wanted]
+        return {"to": address.url, "kind": sender.kind, "runs": rows}
 
 
 def _wanted(store: Store, runs: Sequence[str]) -> list[str]:
@@ -70,7 +71,13 @@ class _Sender:
         """The kind of the server, None if it never answered."""
         return self._address.kind or states.known_kind(self._store, self._address)
 
+    def close(self) -> None:
+        """Close the connection."""
+        if self._target is not None:
+            self._target.connection.close()
+
     def send(self, run_id: str, again: bool) -> Row:
+        """Deliver one run as far as it goes, and say how far that is."""
         try:
             with begin(self._store, run_id, self._address) as delivery:
                 if delivery is None:

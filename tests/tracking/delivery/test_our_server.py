@@ -49,7 +49,7 @@ def test_a_run_arrives_byte_for_byte_and_a_second_sync_sends_nothing(server, sto
     assert found == here
     assert (found["ok"], found["files"], found["points"]) == (True, 3, 601)
     assert (theirs.artifact_folder("first") / "a/report.txt").read_bytes() == b"hello"
-    assert (theirs.artifact_folder("first") / "weights/3.bin").stat().st_size == 70_000
+    assert (theirs.artifact_folder("first") / "weights/3").stat().st_size == 70_000
     (row,) = sync(store, [], there.url)["runs"]
     assert (row["outcome"], row["sent"]) == ("nothing new", {})
     (row,) = sync(store, [], there.url, again=True)["runs"]  # the server knows what it has
@@ -74,7 +74,7 @@ def test_while_it_is_written_it_is_running_there(server, store):
     there, theirs = server
     run = Run(store=store.uri, run_id="living", project="sent")
     run.log_metrics({"x": 1}, step=0)
-    (row,) = sync(store, ["living"], there.url)["runs"]
+    sync(store, ["living"], there.url)
     assert verify(theirs, "living")["state"] == "Running"  # though its writer is not there
     run.log_metrics({"x": 2}, step=1)
     sync(store, ["living"], there.url)
@@ -88,7 +88,6 @@ def test_while_it_is_written_it_is_running_there(server, store):
 def test_lost_answers_and_cut_requests_double_nothing(server, store, monkeypatch):
     there, theirs = server
     monkeypatch.setattr("seamount.tracking.delivery.seamount_http.CHUNK_BYTES", 5000)
-    monkeypatch.setattr("seamount.tracking.segments.reading.PIECE_BYTES", 5000)
     monkeypatch.setattr("seamount.tracking.delivery.backoff.FIRST_S", 0.001)
     monkeypatch.setattr("seamount.tracking.segments.reading.read_piece.__defaults__", (5000,))
     bad = BadNetwork(there.port, spoil=0.7, seed=1)
@@ -143,7 +142,8 @@ def ask(server, method, path, body=None, **headers):
         with urllib.request.urlopen(request, timeout=30) as answer:
             return answer.status, json.loads(answer.read())
     except urllib.error.HTTPError as error:
-        return error.code, json.loads(error.read())
+        content = error.read()
+        return error.code, json.loads(content) if content.startswith(b"{") else content
 
 
 def signed(body):
