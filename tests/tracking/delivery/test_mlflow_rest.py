@@ -147,19 +147,30 @@ def test_lost_answers_make_no_second_run_and_no_second_point(server, client, sto
     monkeypatch.setattr("seamount.tracking.delivery.backoff.FIRST_S", 0.001)
     monkeypatch.setattr("seamount.tracking.delivery.mlflow_events.PIECE_BYTES", 10_000)
     bad = BadNetwork(server.port, spoil=0.9, seed=3)
-    for number in range(4):
+    for number in range(2):
         with Run(store=store.uri, run_id=f"bad{number}", project="bad") as run:
             run.log_configs({"number": number})
-            for step in range(1200):
+            for step in range(600):
                 run.log_metrics({"loss": step / 7}, step=step)
             run.assign_files({"f.txt": b"x" * 5000})
     rows = sync(store, [], bad.url)["runs"]
-    assert [row["outcome"] for row in rows] == ["delivered"] * 4
+    assert [row["outcome"] for row in rows] == ["delivered"] * 2
     assert all(bad.lost.values()), bad.lost
-    for number in range(4):
+    for number in range(2):
         there = same_points(client, store, "bad", f"bad{number}")
         assert [f.path for f in client.list_artifacts(there.info.run_id)] == ["f.txt"]
     bad.close()
+
+
+def test_a_creation_that_the_server_finished_too_late_leaves_one_run(server, client, store):
+    run = Run(store=store.uri, run_id="late", project="stock")
+    run.log_metrics({"x": 1.0}, step=0)
+    sync(store, [], server.url)
+    experiment = client.get_experiment_by_name("stock").experiment_id
+    client.create_run(experiment, tags={"seamount.run_id": "late"})  # the earlier one, only now
+    run.close()
+    sync(store, [], server.url)
+    same_points(client, store, "stock", "late")
 
 
 def test_a_run_deleted_there_is_told_and_made_anew_only_on_request(server, client, store):
