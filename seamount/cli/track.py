@@ -1,5 +1,5 @@
 """`seamount track`: verify tracked runs, SQL, the dashboard on them; the other verbs stand in
-track_find.py, track_judge.py and track_import.py."""
+track_find.py, track_judge.py, track_plot.py, track_import.py and track_sync.py."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from seamount.cli.track_find import StoreOption, best, get, ls, query
 from seamount.cli.track_import import import_runs
 from seamount.cli.track_judge import audit, importance, promote
 from seamount.cli.track_plot import open_picture, plot
+from seamount.cli.track_sync import sync
 from seamount.core import settings
 from seamount.core.errors import SeamountError, UserError
 
@@ -36,6 +37,7 @@ app.command(cls=JsonCommand)(promote)
 app.command(cls=JsonCommand)(plot)
 app.command("open", cls=JsonCommand)(open_picture)
 app.command("import", cls=JsonCommand)(import_runs)
+app.command(cls=JsonCommand)(sync)
 
 
 @app.command(cls=JsonCommand)
@@ -116,50 +118,56 @@ def ui(
     port: Annotated[int, typer.Option(min=1, max=65535)] = 5000,
     token: Annotated[
         str | None,
-        typer.Option(help="Demand this token (default: SEAMOUNT_TRACKING_TOKEN)."),
+        typer.Option(help="Demand this token (better: SEAMOUNT_TRACKING_TOKEN, unseen by ps)."),
     ] = None,
-    mlflow: Annotated[
-        bool, typer.Option(help="Serve MLflow's UI and REST API beside the dashboard.")
-    ] = True,
+    no_mlflow: Annotated[
+        bool, typer.Option("--no-mlflow", help="Leave out MLflow's UI and REST API.")
+    ] = False,
     store: StoreOption = None,
 ) -> None:
-    """Serve the dashboard, MLflow's UI and REST API, and deliveries on the store until interrupted.
+    """Serve the dashboard, MLflow's UI and REST API, and take deliveries, until interrupted.
+
+    Listens on this machine only, unless --host names another address; that demands a token.
 
     Example: seamount track ui --port 5001
+
+    Example: SEAMOUNT_TRACKING_TOKEN=... seamount track ui --host 0.0.0.0
     """
     from seamount.core.http import is_loopback
     from seamount.tracking.dashboard.assets import what_is_missing
     from seamount.tracking.store.folder import open_store
 
-    token = token or settings.tracking_token()
-    if not is_loopback(f"[{host}]" if ":" in host else host) and token is None:
+    secret = token or settings.tracking_token()
+    if not is_loopback(host) and not secret:
         raise UserError(
-            f"--host {host!r} is reached by other machines, and that needs a token: give --token, "
-            "or leave out --host and use an SSH tunnel"
+            f"--host {host!r} lets other machines in, and no token is set: put a long random one "
+            "into SEAMOUNT_TRACKING_TOKEN here and at the clients, or leave out --host"
         )
     uri = open_store(store).uri
     if (sentence := what_is_missing()) is not None:
         typer.echo(sentence, err=True)
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-    typer.echo(f"{address}  dashboard, and the address for MLflow's clients; runs in {uri}")
-    typer.echo(f"{address}/mlflow/  MLflow's UI  (Ctrl-C ends)" if mlflow else "Ctrl-C ends")
+    asks = "; asks for the token" if secret else ""
+    typer.echo(f"{address}  dashboard, and where MLflow's clients go; runs in {uri}{asks}")
+    if not no_mlflow:
+        typer.echo(f"{address}/mlflow/  MLflow's UI, some twenty seconds after it is first asked")
     sys.stdout.flush()
     # Replaces this process: signals reach the server itself, and nothing is left behind.
-    os.execve(
-        sys.executable, _server_command(uri, host, port, mlflow=mlflow), _server_environment(token)
-    )
+    command = _server_command(uri, host, port) + (["--no-mlflow"] if no_mlflow else [])
+    os.execve(sys.executable, command, _server_environment(secret))
 
 
-def _server_command(uri: str, host: str, port: int, *, mlflow: bool = True) -> list[str]:
-    server = [sys.executable, "-m", "seamount.tracking.server", "--store", uri]
-    others = [] if mlflow else ["--no-mlflow"]
-    return [*server, "--host", host, "--port", str(port), *others]
+def _server_command(uri: str, host: str, port: int) -> list[str]:
+    server = ["-m", "seamount.tracking.server", "--store", uri]
+    return [sys.executable, *server, "--host", host, "--port", str(port)]
 
 
 def _server_environment(token: str | None) -> dict[str, str]:
-    secret = {} if token is None else {"SEAMOUNT_TRACKING_TOKEN": token}
+    """The token goes by the environment: arguments are for all to see."""
     return settings.child_environment(
-        MLFLOW_DISABLE_TELEMETRY="true", DO_NOT_TRACK="true", **secret
+        MLFLOW_DISABLE_TELEMETRY="true",
+        DO_NOT_TRACK="true",
+        SEAMOUNT_TRACKING_TOKEN=token or "",
     )
 
 

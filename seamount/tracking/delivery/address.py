@@ -46,8 +46,8 @@ def parse(text: str) -> Address:
         raise UserError(f"cannot deliver to {shown!r}: write http://host:port or https://host")
     if parts.username or parts.password:
         raise UserError(
-            f"the address of {shown} holds a password: put a token into SEAMOUNT_TRACKING_TOKEN, or "
-            "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, and leave it out here"
+            f"the address of {shown} holds a password: put a token into SEAMOUNT_TRACKING_TOKEN, "
+            "or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, and leave it out here"
         )
     if parts.query or parts.fragment:
         raise UserError(f"the address of {shown} must end with its path: leave out ? and #")

@@ -86,17 +86,19 @@ class Connection:
         query: dict[str, Any] | None = None,
         headers: dict[str, str] | None = None,
         answer_s: float = ANSWER_S,
+        once: bool = False,
     ) -> Answer:
         """Send one request and read the whole answer.
 
-        Every request here may be sent twice, so a kept connection that the server has closed
-        meanwhile is opened anew. Raises Unreachable, Denied or Refused.
+        On a kept connection that the server has closed meanwhile it is sent a second time, unless
+        `once`. Raises Unreachable, Denied or Refused.
         """
         target = self.address.prefix + path + (f"?{urlencode(query)}" if query else "")
         sent = {"User-Agent": f"seamount/{__version__}", **_credentials(), **(headers or {})}
-        kept = self._open is not None and not hasattr(body, "read")
+        # Neither a stream nor what would be done twice can be sent a second time.
+        kept = self._open is not None and not hasattr(body, "read") and not once
         if not kept:
-            self.close()  # a stream cannot be sent a second time
+            self.close()
         try:
             try:
                 answer = self._exchange(method, target, body, sent, answer_s)

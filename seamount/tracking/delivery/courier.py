@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import TYPE_CHECKING
 
 from seamount.core.errors import SeamountError
 from seamount.tracking.delivery.address import Address, parse
 from seamount.tracking.delivery.backoff import Backoff
-from seamount.tracking.delivery.connection import Unreachable
-from seamount.tracking.delivery.deliver import Delivery, begin
-from seamount.tracking.delivery.targets import Target, open_target
 from seamount.tracking.store.folder import Store
+
+if TYPE_CHECKING:
+    from seamount.tracking.delivery.deliver import Delivery
+    from seamount.tracking.delivery.targets import Target
 
 PAUSE_S = 0.5
 HOPELESS_S = 600.0
@@ -46,6 +48,8 @@ class Courier:
         self._done.clear()
 
     def _run(self) -> None:
+        from seamount.tracking.delivery.deliver import begin  # the watcher's flushes do not wait
+
         while True:
             try:
                 with begin(self._store, self._run_id, self._address) as delivery:
@@ -57,6 +61,9 @@ class Courier:
             self._wait(PAUSE_S)
 
     def _deliver(self, delivery: Delivery) -> None:
+        from seamount.tracking.delivery.connection import Unreachable
+        from seamount.tracking.delivery.targets import open_target
+
         target: Target | None = None
         backoff = Backoff()
         while True:

@@ -21,7 +21,7 @@ _HISTOGRAMS = "histograms (MLflow has none)"
 
 @dataclass
 class Gathered:
-    """`tags`, `params`: name -> (time in microseconds, value), the newest; None takes a tag away."""
+    """`tags`, `params`: name -> (time in microseconds, value), the newest; None removes a tag."""
 
     metrics: list[dict[str, Any]] = field(default_factory=list)
     tags: dict[str, tuple[int, str | None]] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Gathered:
 
 
 class Reader:
-    """Reads on where it stopped; what a decoder has to know it finds again in a file's beginning."""
+    """Reads on where it stopped; names of metrics it finds again in the beginning of a file."""
 
     def __init__(self) -> None:
         self._decoders: dict[str, tuple[int, Decoder]] = {}

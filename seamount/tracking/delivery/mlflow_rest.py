@@ -162,6 +162,8 @@ class MlflowServer(Target):
         if told == state.remote.get("status"):
             return False
         self.call("POST", "runs/update", {"run_id": self._remote_id, **told})
+        if status != "RUNNING":
+            self._runs.remove_doubles(run, segments, state.remote)
         if row["error"]:
             error = json.loads(row["error"])
             text = f"{error['type']}: {error['message']}"
@@ -175,4 +177,5 @@ class MlflowServer(Target):
         if method == "GET":
             return self.connection.request("GET", path, query=value).json()
         body, headers = json.dumps(value).encode(), {"Content-Type": "application/json"}
-        return self.connection.request(method, path, body, headers=headers).json()
+        once = name == "runs/create"
+        return self.connection.request(method, path, body, headers=headers, once=once).json()

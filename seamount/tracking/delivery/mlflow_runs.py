@@ -34,12 +34,21 @@ class Runs:
         if not found:
             made = self._make(run, experiment)
             found = [made]
-            if any(segment.header.world_size > 1 for segment in segments):
+            if _is_shared(segments):
                 time.sleep(RACE_S)  # all who saw no run have made theirs by now
                 found = self._search(experiment, run.run_id) or found
                 if found[0] != made:
                     self._call("POST", "runs/delete", {"run_id": made})
         return {"run_id": found[0], "experiment_id": experiment}
+
+    def remove_doubles(
+        self, run: LocalRun, segments: list[LocalSegment], remote: dict[str, Any]
+    ) -> None:
+        """Delete what a creation made that the server finished after we had given it up."""
+        if not _is_shared(segments):
+            for other in self._search(remote["experiment_id"], run.run_id, "ACTIVE_ONLY"):
+                if other != remote["run_id"]:
+                    self._call("POST", "runs/delete", {"run_id": other})
 
     def get(self, run_id: str) -> dict[str, Any]:
         """{"info", "data"} of a run; raises SeamountError where it was deleted there."""
@@ -64,12 +73,12 @@ class Runs:
         }
         return str(self._call("POST", "runs/create", value)["run"]["info"]["run_id"])
 
-    def _search(self, experiment: str, run_id: str) -> list[str]:
+    def _search(self, experiment: str, run_id: str, view: str = "ALL") -> list[str]:
         """Ids of the living runs with our tag (else of deleted ones), sorted."""
         value = {
             "experiment_ids": [experiment],
             "filter": f"tags.`{TAG}` = '{run_id}'",
-            "run_view_type": "ALL",
+            "run_view_type": view,
             "max_results": 100,
         }
         infos = [r["info"] for r in self._call("POST", "runs/search", value).get("runs", [])]
@@ -99,6 +108,11 @@ class Runs:
             if error.status != 404:
                 raise
             return None
+
+
+def _is_shared(segments: list[LocalSegment]) -> bool:
+    """Whether other hosts may deliver to the same run."""
+    return any(segment.header.world_size > 1 for segment in segments)
 
 
 def _gone(what: str) -> SeamountError:

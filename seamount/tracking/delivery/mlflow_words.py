@@ -36,7 +36,7 @@ _OF_RANK = re.compile(r".*\.rank\d+")
 
 
 def key(name: str) -> str:
-    """`name` where MLflow takes it; else a spelling of it that ends in its hash, so none collide."""
+    """`name` where MLflow takes it; else a spelling that ends in its hash, so that none collide."""
     if _fits(name):
         return name
     plain = re.sub(r"/+", "/", _BAD.sub("_", name)).strip("/. ")

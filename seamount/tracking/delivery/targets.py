@@ -6,7 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
-from seamount.core.errors import UserError
+from seamount.core.errors import SeamountError, UserError
 from seamount.tracking.delivery import address as addresses
 from seamount.tracking.delivery.address import Address
 from seamount.tracking.delivery.connection import Connection, Refused
@@ -44,7 +44,11 @@ def open_target(store: Store, address: Address) -> Target:
     connection = Connection(address)
     kind = address.kind or known_kind(store, address)
     if kind is None:
-        kind = _ask(connection)
+        try:
+            kind = _ask(connection)
+        except SeamountError:
+            connection.close()
+            raise
         remember_kind(store, address, kind)
     return MlflowServer(connection) if kind == addresses.MLFLOW else SeamountServer(connection)
 

@@ -2,6 +2,7 @@
 import { Icon } from "./icons.js";
 import { Fragment, html, render, useEffect, useState } from "./html.js";
 import { get } from "./api.js";
+import { loadPalette } from "./charts/palette.js";
 import { useLiveState } from "./live.js";
 import { change, start, useView } from "./state.js";
 import { apply, nextTheme, useTheme } from "./theme.js";
@@ -83,7 +84,7 @@ function Broken() {
 }
 
 apply();
-await start();
+await Promise.all([start(), loadPalette()]);
 const app = document.getElementById("app");
 app.replaceChildren();
 render(html`<${Shell} />`, app);
