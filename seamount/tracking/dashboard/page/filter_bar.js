@@ -9,15 +9,16 @@ const WORD = /[\p{L}\d_./@*(`-]*$/u;
 const OPENERS = ["last(", "min(", "max(", "mean(", "count("];
 
 export function FilterBar({ table, mistake, projects, children }) {
+  const [offering, setOffering] = useState(false); // words are being offered: a mistake can wait
   const where = mistakeOf(mistake, table.where);
   return html`<div class="bar" role="search">
     ${projects?.length > 1 || table.project ? html`<${Projects} table=${table} projects=${projects ?? []} />` : null}
     <${Field} name="where" label="Filter" icon="filter" value=${table.where} table=${table} bad=${where}
-      placeholder='Filter, such as  config.lr < 0.001 and min(val/loss) < 3' complete />
+      placeholder='Filter, such as  config.lr < 0.001 and min(val/loss) < 3' complete offering=${setOffering} />
     <${Field} name="search" label="Search in all metadata" icon="search" kind="search" value=${table.search}
       table=${table} bad=${!where && mistake} placeholder="Search: adam & !?tag:bad" />
     ${children}
-    ${mistake ? html`<${Mistake} error=${mistake} />` : null}
+    ${mistake && !offering ? html`<${Mistake} error=${mistake} />` : null}
   </div>`;
 }
 
@@ -37,17 +38,18 @@ function Projects({ table, projects }) {
 function Mistake({ error }) {
   const { text, position } = error.query ?? {};
   return html`<div class="mistake" role="alert">${error.message}
-    ${text === undefined ? null : html`<pre>${text}\n${" ".repeat(position)}<span class="caret">^</span></pre>`}
+    ${text === undefined ? null : html`<pre>${`${text}\n${" ".repeat(position)}`}<span class="caret">^</span></pre>`}
   </div>`;
 }
 
-function Field({ name, label, icon, kind = "", value, table, bad, placeholder, complete }) {
+function Field({ name, label, icon, kind = "", value, table, bad, placeholder, complete, offering }) {
   const [text, set] = useState(value ?? "");
   const [offers, setOffers] = useState([]);
   const [active, setActive] = useState(0);
   const timer = useRef(null);
   const input = useRef(null);
   const asked = useRef(0);
+  useEffect(() => offering?.(offers.length > 0), [offers.length > 0]);
   useEffect(() => {
     if (document.activeElement !== input.current || !timer.current) set(value ?? "");
   }, [value]);

@@ -132,10 +132,9 @@ export function Sample({ style }) {
 
 function Tip({ chart, cursor, styles, width }) {
   const shown = cursor.values.slice(0, TIP_LINES);
-  const x = shown.length ? shown[0].x : null;
   const right = cursor.left > width / 2;
   const style = right ? { right: `${width - cursor.left - 30}px` } : { left: `${cursor.left + 76}px` };
-  return html`<div class="tip" style=${style} role="status"><b>${chart.x} ${x === null ? "" : xText(chart, x)}</b>
+  return html`<div class="tip" style=${style} role="status"><b>${chart.x} ${xText(chart, cursor.x)}</b>
     ${shown.map((each) => html`<div key=${each.line}><${Sample} style=${styles[each.line]} /><span>${chart.lines[each.line].name}</span>
       <strong>${each.value === null ? "not finite" : number(each.value)}</strong></div>`)}
     ${cursor.values.length > TIP_LINES ? html`<small>${cursor.values.length - TIP_LINES} more</small>` : null}</div>`;

@@ -14,6 +14,7 @@ export class Plot {
     this.onCursor = onCursor;
     this.height = height;
     this.off = onHighlight((key) => this.focus(key));
+    node.addEventListener("pointerleave", () => highlight(null));
   }
 
   draw(chart, ids) {
@@ -52,7 +53,7 @@ export class Plot {
       series: layers.series, bands: layers.bands,
       focus: { alpha: FAR },
       cursor: {
-        drag: { x: true, y: false, setScale: false }, points: { size: 7, width: 1.5 }, focus: { prox: NEAR_PX },
+        drag: { x: true, y: false, setScale: false }, points: { size: 7, width: 1.5 }, focus: { prox: NEAR_PX, dist: (u, at, idx, value, here) => (u.series[at].role === "line" ? value - here : Infinity) },
         sync: { key: `charts-${chart.x}`, scales: ["x", null] },
         bind: { dblclick: () => () => (this.onZoom(null), null) },
       },
@@ -89,21 +90,24 @@ export class Plot {
   moved(u) {
     const { left, top, idx } = u.cursor;
     const mine = this.node.matches(":hover") || this.byKey;
-    this.onCursor(mine && idx !== null && left >= 0 ? { left, top, idx, values: this.valuesAt(u, idx, top) } : null);
+    this.onCursor(mine && idx !== null && left >= 0 ? { left, top, x: u.data[0][idx], values: this.valuesAt(u, idx, top) } : null);
   }
 
   // Each line's value at or just before a place of the shared x, nearest to the pointer first.
   valuesAt(u, idx, top) {
     const found = [];
+    const x = u.data[0][idx];
     for (const at of this.layers.places) {
       const values = u.data[at];
+      const own = this.chart.lines[u.series[at].line].x;
+      if (!own.length || x < own[0] || x > own[own.length - 1]) continue; // not begun, or ended
       let place = idx;
       while (place > 0 && values[place] === undefined) place -= 1;
       if (values[place] === undefined) continue;
       const series = u.series[at];
       const value = values[place];
       found.push({
-        line: series.line, value, x: u.data[0][place],
+        line: series.line, value,
         far: value === null ? 1e9 : Math.abs(u.valToPos(value, "y") - top),
       });
     }

@@ -4,6 +4,7 @@ import { html } from "../html.js";
 
 const SPOKEN = 6;
 const ROWS = 400;
+const BAD = { nan: "NaN", inf: "∞", "-inf": "−∞" };
 
 export function xText(chart, x) {
   if (chart.spec.x === "time") return moment(x * 1e6);
@@ -25,14 +26,14 @@ function lineWords(line) {
   const trend = last < values[0] ? "falling" : last > values[0] ? "rising" : "level";
   const low = values.reduce((a, b) => Math.min(a, b));
   const high = values.reduce((a, b) => Math.max(a, b));
-  const bad = line.first_bad ? `, first ${line.first_bad.value} at step ${number(line.first_bad.step)} of rank ${line.first_bad.rank}` : "";
+  const bad = line.first_bad ? `, first ${BAD[line.first_bad.value]} at step ${number(line.first_bad.step)} of rank ${line.first_bad.rank}` : "";
   return `last ${number(last)}, lowest ${number(low)}, highest ${number(high)}, ${trend}${bad}`;
 }
 
 export function badNotes(chart) {
   return chart.lines.filter((line) => line.first_bad).map((line) => {
     const { value, step, rank } = line.first_bad;
-    return `${line.name}: first ${value} at step ${number(step)}, rank ${rank} (${count(line.bad_points || 1, "point")})`;
+    return `${line.name}: first ${BAD[value]} at step ${number(step)}, rank ${rank} (${count(line.bad_points || 1, "point")})`;
   });
 }
 
