@@ -1,4 +1,4 @@
-"""kill -9 of servers and of clients in mid-delivery, and two hosts that share nothing but a wire."""
+"""kill -9 of servers and of clients in mid-delivery, and two hosts that share only a wire."""
 
 from __future__ import annotations
 

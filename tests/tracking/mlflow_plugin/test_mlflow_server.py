@@ -138,7 +138,7 @@ def test_the_page_is_served(server):
 def test_with_a_token_the_whole_server_demands_it(tmp_path_factory, monkeypatch):
     folder = tmp_path_factory.mktemp("guarded")
     monkeypatch.setenv("SEAMOUNT_TRACKING_TOKEN", "long-and-secret")
-    with _serving(folder) as (address, uri):
+    with _serving(folder) as (address, _):
         for path in ("/", "/api/2.0/mlflow/experiments/get?experiment_id=0", "/version"):
             with pytest.raises(urllib.error.HTTPError) as caught:
                 _get(address + path)
