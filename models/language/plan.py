@@ -2,7 +2,8 @@
 
 Styles: "embedding" cuts the vocabulary rows and sums the parts, "column" cuts outputs, "row" cuts
 inputs and sums the parts, "head" cuts the vocabulary and leaves the logits cut for a parallel
-loss; a "branch" is given its whole input, of which its columns make one gradient. Whatever is not named is held whole by every rank. Source: Shoeybi et al. 2019, Megatron-LM.
+loss; a "branch" is given its whole input, of which its columns make one gradient. Whatever is not
+named is held whole by every rank. Source: Shoeybi et al. 2019, Megatron-LM.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def global_norm(parameters: Iterable[Tensor], layout: Layout = _ALONE) -> Tensor
 
 @torch.no_grad()
 def scale(parameters: Iterable[Tensor], norm: Tensor, limit: float) -> None:
-    """Scale all gradients so that a global norm of `norm` becomes at most `limit` (0: leave them)."""
+    """Scale all gradients so that their global norm, `norm`, is at most `limit` (0: no limit)."""
     if limit > 0 and norm > limit:
         for parameter in parameters:
             if parameter.grad is not None:

@@ -26,6 +26,8 @@ from seamount.training.pipeline import Pipeline
 from seamount.training.recipe import Recipe
 from seamount.training.schedule import factor
 
+_WEIGHTS = {"bf16-true": torch.bfloat16, "fp64": torch.float64}
+
 
 class LanguageModule(LightningModule):
     """Model, loss, optimiser and clipping of one recipe.
@@ -53,8 +55,8 @@ class LanguageModule(LightningModule):
         family = model_family(recipe.model.family)
         model = family.model.LanguageModel(recipe.model.config)
         family.model.initialise(model, recipe.seed, recipe.embedding_std)
-        if recipe.precision == "bf16-true":
-            model.to(torch.bfloat16)
+        if recipe.precision in _WEIGHTS:
+            model.to(_WEIGHTS[recipe.precision])
         self.layout = Layout(recipe.parallel, self._device_mesh)
         self.parts = Parts(model, recipe, self.layout)
         self.stages = nn.ModuleList(self.parts.stages)
@@ -92,14 +94,13 @@ class LanguageModule(LightningModule):
             if self.pipeline is not None:
                 loss = self.pipeline.run(batch.ids_BT, batch.targets_BT, train)
             else:
-                loss = torch.zeros((), dtype=torch.float32)
+                loss = torch.zeros((), dtype=torch.float64)
                 for ids_BT, targets_BT in self._micro_batches(batch):
                     part = self.token_loss(self.stages[0](ids_BT), targets_BT)
                     if train:
                         part.backward()
                     loss = loss + part.detach()
-        loss = loss.detach().float().clone()
-        return self.parts.totals(loss, over_stages=True)
+        return self.parts.totals(loss.detach().double().clone(), over_stages=True)
 
     def _micro_batches(self, batch: Batch) -> Any:
         size = self.recipe.micro_batch_size
@@ -107,7 +108,10 @@ class LanguageModule(LightningModule):
 
     def token_loss(self, logits_BTV: Tensor, targets_BT: Tensor) -> Tensor:
         """Summed cross-entropy in nats over the tokens of the whole update."""
-        return cross_entropy(logits_BTV.flatten(0, 1).float(), targets_BT.flatten(), self._tokens)
+        logits_NV = logits_BTV.flatten(0, 1)
+        if logits_NV.dtype != torch.float64:
+            logits_NV = logits_NV.float()
+        return cross_entropy(logits_NV, targets_BT.flatten(), self._tokens)
 
     def loss_context(self) -> AbstractContextManager[Any]:
         """Under tensor parallelism the vocabulary stays cut in the loss and in its gradient."""

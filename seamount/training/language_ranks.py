@@ -24,7 +24,12 @@ from seamount.training.language_module import LanguageModule
 from seamount.training.recipe import Recipe, recipe_from_dict
 from seamount.training.strategy import build_strategy
 
-_PRECISION = {"fp32": "32-true", "bf16-mixed": "bf16-mixed", "bf16-true": "bf16-true"}
+_PRECISION = {
+    "fp64": "32-true",  # Lightning leaves the model as it is, which we made of doubles
+    "fp32": "32-true",
+    "bf16-mixed": "bf16-mixed",
+    "bf16-true": "bf16-true",
+}
 
 
 class Resume(Callback):
@@ -59,7 +64,7 @@ def fit(job: dict[str, Any], channel: Any) -> dict[str, Any]:
             f"stopped by request at step {module.steps_done} of {recipe.steps}; the same command "
             f"continues from {saves.saved or root}"
         )
-    folder = saves.saved or (found and found.folder)
+    folder = saves.saved or (found.folder if found else None)
     assert folder is not None  # the last step is always saved
     result = _publish(recipe, folder, Path(job["out"]) / "model")
     if torch.distributed.is_initialized():

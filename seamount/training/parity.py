@@ -6,11 +6,13 @@ worst gradient is named.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from seamount.core.errors import UserError
+from seamount.training.faults import FAULTS
 from seamount.training.launch import run_ranks
 from seamount.training.recipe import ParallelRecipe, Recipe, recipe_to_dict
 from seamount.training.recipe_check import check_layout
@@ -55,26 +57,38 @@ def layouts_of(recipe: Recipe) -> dict[str, ParallelRecipe]:
     return found
 
 
-def compare(recipe: Recipe) -> dict[str, Any]:
+def compare(recipe: Recipe, only: Collection[str] = (), plant: str | None = None) -> dict[str, Any]:
     """{layouts: {name: {loss, norm, grad, worst, ok}}, ok}: largest differences from one process.
 
-    `loss` and `norm` (of the gradient) are over all steps, as a share of values above 1; `grad` is a gradient's largest difference as a share of its
-    own largest value, the worst one over parameters, `worst` that parameter's name.
+    `loss` and `norm` (of the gradient) are over all steps, as a share of values above 1; `grad` is
+    a gradient's largest difference as a share of its own largest value, the worst one over
+    parameters, `worst` that parameter's name. Layouts that do not fit the model are left out, and
+    those not in `only` where it names some. `plant` puts one of FAULTS into every rank, in the
+    layouts that need what it breaks.
     """
     small = shrunk(recipe)
-    rows = {name: _row(small, layout) for name, layout in layouts_of(small).items()}
+    unknown = sorted(set(only) - LAYOUTS.keys())
+    if unknown:
+        raise UserError(f"no layout is called {unknown[0]!r}: choose of {', '.join(LAYOUTS)}")
+    if plant is not None:
+        if plant not in FAULTS:
+            raise UserError(f"no fault is called {plant!r}: choose of {', '.join(FAULTS)}")
+        only = only or FAULTS[plant].layouts
+    chosen = {n: layout for n, layout in layouts_of(small).items() if not only or n in only}
+    rows = {name: _row(small, layout, plant) for name, layout in chosen.items()}
     if not rows:
         raise UserError(
-            f"no layout of {', '.join(LAYOUTS)} fits this model: there is nothing to compare"
+            f"no layout of {', '.join(only or LAYOUTS)} fits this model: nothing can be compared"
         )
     return {"layouts": rows, "ok": all(row["ok"] for row in rows.values())}
 
 
-def _row(recipe: Recipe, layout: ParallelRecipe) -> dict[str, Any]:
+def _row(recipe: Recipe, layout: ParallelRecipe, plant: str | None = None) -> dict[str, Any]:
     job = {
         "one": recipe_to_dict(recipe),
         "layout": recipe_to_dict(replace(recipe, parallel=layout)),
+        "plant": plant,
     }
     row = run_ranks(TARGET, job, layout.ranks, threads=1)
-    ok = row["loss"] <= LOSS_TOLERANCE and row["grad"] <= GRADIENT_TOLERANCE
+    ok = max(row["loss"], row["norm"]) <= LOSS_TOLERANCE and row["grad"] <= GRADIENT_TOLERANCE
     return {**row, "ok": ok}

@@ -14,6 +14,7 @@ from torch.distributed.tensor import DTensor
 
 from seamount.training import random_state, tensor
 from seamount.training.data_order import Batch
+from seamount.training.faults import FAULTS
 from seamount.training.language_module import LanguageModule
 from seamount.training.language_ranks import build_trainer, data_place, quiet
 from seamount.training.recipe import Recipe, recipe_from_dict
@@ -60,8 +61,11 @@ def compare(job: dict[str, Any], channel: Any) -> dict[str, Any]:
     start serves both, and compares what it holds; rank 0 has the worst of all.
     """
     quiet()
-    alone, together = record(job["one"]), record(job["layout"])
-    shares = {
+    alone = record(job["one"])
+    if job["plant"]:
+        FAULTS[job["plant"]].plant()
+    together = record(job["layout"])
+    shares = {  # under a sharded optimiser a rank has the gradients of what it owns
         name: float((alone.gradients[name] - gradient).abs().max())
         / max(float(alone.gradients[name].abs().max()), 1e-30)
         for name, gradient in together.gradients.items()

@@ -66,7 +66,7 @@ class Pipeline:
             PipelineStage(module, number, count, torch.device("cpu"), group=group)
             for number, module in zip(numbers, stages, strict=True)
         ]
-        kind, several = _schedule(layout.parallel.schedule)
+        kind, several = _schedule(layout.parallel.schedule, recipe.micro_batches < count)
         # scale_grads would divide all that p.grad holds, by every call again
         self.schedule = kind(
             pieces if several else pieces[0], recipe.micro_batches, loss_fn=loss, scale_grads=False
@@ -84,13 +84,21 @@ class Pipeline:
             self.schedule.step(*inputs, **ends, return_outputs=False)
         else:
             self.schedule.eval(*inputs, **ends)
-        return torch.stack(losses).sum() if losses else torch.zeros((), dtype=torch.float32)
+        return (
+            torch.stack(losses).double().sum() if losses else torch.zeros((), dtype=torch.float64)
+        )
 
 
-def _schedule(name: str) -> tuple[Any, bool]:
-    """torch's class for a schedule of the recipe, and whether it takes a list of stages."""
+def _schedule(name: str, few: bool) -> tuple[Any, bool]:
+    """torch's class for a schedule of the recipe, and whether it takes a list of stages.
+
+    With `few` micro-batches, less than stages, 1F1B has no steady state and is GPipe; torch's
+    class refuses to be that.
+    """
     from torch.distributed import pipelining
 
+    if few and name == "1f1b":
+        name = "gpipe"
     return {
         "gpipe": (pipelining.ScheduleGPipe, False),
         "1f1b": (pipelining.Schedule1F1B, False),

@@ -145,7 +145,7 @@ class Recipe:
     optimizer: OptimizerRecipe = OptimizerRecipe()
     schedule: ScheduleRecipe = ScheduleRecipe()
     steps: int = 1000
-    precision: Literal["fp32", "bf16-mixed", "bf16-true"] = "fp32"
+    precision: Literal["fp64", "fp32", "bf16-mixed", "bf16-true"] = "fp32"
     embedding_std: float = 0.02
     parallel: ParallelRecipe = ParallelRecipe()
     threads: int = 0

@@ -16,8 +16,8 @@ from seamount.training.recipe import ParallelRecipe
 class MeshStrategy(ModelParallelStrategy):
     """ModelParallelStrategy whose mesh has the axes of a recipe.
 
-    The stock one knows the two axes data x tensor alone, and no pipeline. Saving and loading are ours
-    (training/checkpoint.py): Lightning writes no file here.
+    The stock one knows the two axes data x tensor alone, and no pipeline. Saving and loading are
+    ours (training/checkpoint.py): Lightning writes no file here.
     """
 
     def __init__(self, parallel: ParallelRecipe) -> None:
