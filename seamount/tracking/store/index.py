@@ -170,7 +170,7 @@ class Index:
 
         return history.columns(self, run_id, name, rank, attempt=attempt)
 
-    def next_steps(self, run_id: str, rank: int) -> dict[str, int]:
+    def next_steps(self, run_id: str, rank: int, *, own: bool = True) -> dict[str, int]:
         """Metric name -> the whole step after its last one, for numbering that goes on."""
         query = (
             "SELECT name, max(last_step) FROM series WHERE run_id = ? AND rank = ? GROUP BY name"
