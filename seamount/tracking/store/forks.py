@@ -6,6 +6,7 @@ Points are not copied: readers join them (store/lineage.py).
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -87,9 +88,9 @@ def check_stored(found: RunIdentity) -> None:
     if found.fork_run_id is None and found.fork_step is None:
         return
     step = found.fork_step
-    if type(step) not in (int, float) or step - step != 0:
+    if not isinstance(step, int | float) or not math.isfinite(step):
         raise ValueError(f"fork_step {step!r} is not a finite number")
-    check_run_id(found.fork_run_id)
+    check_run_id(str(found.fork_run_id))
 
 
 def configs_of(store: Store, run_id: str) -> dict[str, Any] | None:
