@@ -276,7 +276,8 @@ def test_audit_names_what_a_rerun_would_lack(uri, store):
             "packages_sha256": "0"}  # fmt: skip
     for run_id, numpy in (("s1", "2.4.6"), ("s2", "2.5.0")):
         state["packages"][0] = f"numpy-{numpy}"
-        with Run(run_id=run_id, store=uri, tags={f"src/{k}": v for k, v in tags.items()}) as run:
+        described = {f"src/{k}": v for k, v in tags.items()}
+        with Run(run_id=run_id, store=uri, tags=described | {"my/commit": run_id}) as run:
             run.assign_files({"src/state.json": json.dumps(state).encode()})
             if run_id == "s2":
                 run.assign_files({"src/diff.patch": b"+1"})
@@ -289,7 +290,7 @@ def test_audit_names_what_a_rerun_would_lack(uri, store):
     different = query.compare("s1", "s2", uri)
     assert different["environment"] == {"package numpy": ["2.4.6", "2.5.0"]}
     assert different["configs"] == {"lr": [1, 1.0], "seedling": [2, None]}
-    assert (different["metrics"], different["tags"]) == ({}, {})
+    assert (different["metrics"], different["tags"]) == ({}, {"my/commit": ["s1", "s2"]})
     assert set(different["files"]) == {"src/state.json", "src/diff.patch"}
     digest = query.open_run("s2", uri).artifacts["src/diff.patch"]["digest"]
     blob_path(store, digest).unlink()
