@@ -218,3 +218,21 @@ def test_the_command_line(runs, root):
     assert call("compact").returncode == 0
     assert list((runs.folder / "points" / "two").glob("*.parquet"))
     assert call("compact", "unknown").returncode == 2
+
+
+def test_any_columns_are_printed(runs, capsys):
+    """Two columns of one name, values with parts, and text that moves the cursor."""
+    from seamount.cli.track import sql
+
+    sql("select 1 as x, 2 as x, ['a\x1b[2Jb'] as l", store=runs.uri)
+    names, row = capsys.readouterr().out.splitlines()
+    assert names.split() == ["x", "x", "l"]
+    assert row.split()[:2] == ["1", "2"] and "\x1b" not in row
+    sql("select 1 as x, 2 as x", csv=True, store=runs.uri)
+    assert capsys.readouterr().out == "x,x\n1,2\n"
+    with pytest.raises(UserError, match="two columns are named 'x': give"):
+        sql("select 1 as x, 2 as x", store=runs.uri, json_file="-")
+    nested = "select [1.50::decimal(4, 2)] l, {'a': date '2024-01-02', 'b': nan} s, map {1: 2} m"
+    sql(nested.replace("nan", "'nan'::double"), store=runs.uri, json_file="-")
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found == {"l": [1.5], "s": {"a": "2024-01-02", "b": "NaN"}, "m": [[1, 2]]}
