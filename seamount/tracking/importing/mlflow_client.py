@@ -85,7 +85,7 @@ class _Reader:
     run: Any
 
     def fingerprint(self) -> str:
-        """Of all that a page of runs tells; a run that still goes on is read every time."""
+        """Of all that a page of runs tells: not how many points or files there are."""
         info, data = self.run.info, self.run.data
         last = [[m.key, repr(m.value), m.timestamp, m.step] for m in data._metric_objs]
         parts = (dict(info), dict(data.params), dict(data.tags), sorted(last))
@@ -93,6 +93,7 @@ class _Reader:
 
     def items(self, report: Report) -> Iterator[Item]:
         """Params, tags, datasets, every point of every metric, artifacts."""
+        report.again |= mlflow_words.state(self.run.info.status) == "Running"
         created_us = (self.run.info.start_time or 0) * 1000
         if self.run.data.params:
             yield Config(dict(self.run.data.params), created_us)
