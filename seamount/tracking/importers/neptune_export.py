@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ from seamount.tracking.importing.records import (
     SourceRun,
     Tags,
     Text,
+    Unreadable,
+    attempted,
 )
 
 _COLUMNS = {"project_id", "run_id", "attribute_path", "attribute_type", "step", "timestamp"}
@@ -47,7 +50,7 @@ def recognises(address: str) -> bool:
     return False
 
 
-def runs(origin: Origin) -> Iterator[SourceRun]:
+def runs(origin: Origin) -> Iterator[SourceRun | Unreadable]:
     """One run for each (project_id, run_id) of the export."""
     root = places.resolve(origin.address)
     parts = _parts(root)
@@ -57,16 +60,17 @@ def runs(origin: Origin) -> Iterator[SourceRun]:
         origin.report.add("parts whose export was never finished (left out)", unfinished.name)
     found: dict[tuple[str, str], _Export] = {}
     for part in parts:
-        try:
-            for identity, system in _described(part).items():
-                export = found.setdefault(identity, _Export(*identity, root, origin.files))
-                export.parts.append(part)
-                export.system |= system
-        except CorruptData as error:
-            origin.report.add("Parquet files that cannot be read (left out)", error)
+        described = attempted(part.name, partial(_described, part))
+        if isinstance(described, Unreadable):
+            yield described
+            continue
+        for identity, system in described.items():
+            export = found.setdefault(identity, _Export(*identity, root, origin.files))
+            export.parts.append(part)
+            export.system |= system
     by_sys_id = {(e.project_id, str(e.system.get("sys/id"))): e.run_id for e in found.values()}
     for export in found.values():
-        yield export.run(by_sys_id)
+        yield attempted(export.run_id, partial(export.run, by_sys_id))
 
 
 def _parts(path: Path) -> list[Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -99,6 +100,15 @@ def test_a_dry_run_writes_nothing(tmp_path):
     assert not (tmp_path / "none").exists()
 
 
+def test_a_changed_name_is_told_now_and_later(tmp_path, store):
+    (tmp_path / "logs").mkdir()
+    log(tmp_path / "logs/a\nb")
+    reason = "run names that had to be changed (control character, empty or too long)"
+    for how in ({"dry_run": True}, {}, {}):
+        (row,) = load.load(str(tmp_path / "logs"), store.folder, **how)["runs"]
+        assert [p["reason"] for p in row["problems"]] == [reason], row["outcome"]
+
+
 def test_one_import_at_a_time(tmp_path, store):
     log(tmp_path / "logs/a")
     with load._alone(store), pytest.raises(UserError, match="another import"):
@@ -167,13 +177,16 @@ def test_the_command(tmp_path, store, root):
     log(tmp_path / "logs/a")
     path = write_scalars(tmp_path / "logs/cut", [("x", 1.0, 0, START), ("x", 2.0, 1, START)])
     path.write_bytes(path.read_bytes()[:-3])
+    endless = write_scalars(tmp_path / "logs/z\x1b[2J[/x]", [("x", 1.0, 0, float("inf"))])
     command = [sys.executable, "-m", "seamount.cli.main", "track", "import", str(tmp_path / "logs")]
     done = subprocess.run(
         [*command, "--store", store.uri, "--project", "old"],
         capture_output=True, text=True, cwd=root, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1 and "1 of 3 runs failed; the first: " in done.stderr
     assert "2 imported" in done.stdout and "event files cut at their end" in done.stdout
+    assert "\x1b" not in done.stdout + done.stderr and "\\x1b[2J" in done.stdout
+    shutil.rmtree(endless.parent)
     answer = subprocess.run(
         [*command, "--store", store.uri, "--json"],
         capture_output=True, text=True, cwd=root, check=True,
