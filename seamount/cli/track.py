@@ -53,7 +53,7 @@ def verify(
     if not emit(result, json_file):
         verdict = "whole" if result["ok"] else "NOT whole"
         typer.echo(
-            f"run {run} ({result['state']}) is {verdict}: {result['points']} points in "
+            f"run {run} ({one_line(result['state'])}) is {verdict}: {result['points']} points in "
             f"{len(result['strands'])} strands, {result['files']} files"
         )
     if not result["ok"]:
