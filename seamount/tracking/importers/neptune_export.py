@@ -8,6 +8,7 @@ its project; a part still named .tmp was never finished. Previews of metrics are
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -31,6 +32,7 @@ from seamount.tracking.importing.records import (
     Unreadable,
     attempted,
 )
+from seamount.tracking.query.frames import micros
 
 _COLUMNS = {"project_id", "run_id", "attribute_path", "attribute_type", "step", "timestamp"}
 _SINGLE = ("float", "int", "string", "bool", "datetime", "string_set")
@@ -243,15 +245,7 @@ def _step(step: Decimal | None) -> int | float | None:
 
 
 def _us(moment: Any) -> int | None:
-    """Microseconds since 1970 UTC of a datetime, exactly."""
-    import datetime
-
-    if not isinstance(moment, datetime.datetime):
-        return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=datetime.UTC)
-    since = moment - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-    return since // datetime.timedelta(microseconds=1)
+    return micros(moment) if isinstance(moment, datetime.datetime) else None
 
 
 def _plain(value: Any) -> Any:

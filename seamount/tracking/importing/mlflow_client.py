@@ -116,12 +116,12 @@ class _Reader:
                 return
 
     def _datasets(self) -> dict[str, str]:
-        found = {}
+        found: dict[str, str] = {}
         for used in self.run.inputs.dataset_inputs if self.run.inputs else ():
             one = used.dataset
             described = {key: getattr(one, key) for key in mlflow_words.DATASET}
             described["tags"] = {tag.key: tag.value for tag in used.tags}
-            found[f"mlflow.dataset/{one.name}@{one.digest}"] = json.dumps(described, sort_keys=True)
+            found |= mlflow_words.dataset_tag(described)
         return found
 
     def _artifacts(self, time_us: int, report: Report) -> Iterator[Item]:

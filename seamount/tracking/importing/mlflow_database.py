@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -136,14 +135,11 @@ class _Reader:
             rows = db.execute(_DATASETS, (self._id,)).fetchall()
         except sqlite3.OperationalError:
             return {}  # a database from before datasets
-        found = {}
+        found: dict[str, str] = {}
         for *parts, input_id in rows:
             tags = db.execute(
                 "SELECT name, value FROM input_tags WHERE input_uuid = ?", (input_id,)
             )
-            described = dict(zip(mlflow_words.DATASET, parts, strict=True)) | {
-                "tags": dict(map(tuple, tags))
-            }
-            name = f"mlflow.dataset/{parts[0]}@{parts[1]}"
-            found[name] = json.dumps(described, sort_keys=True)
+            described = dict(zip(mlflow_words.DATASET, parts, strict=True))
+            found |= mlflow_words.dataset_tag(described | {"tags": dict(map(tuple, tags))})
         return found

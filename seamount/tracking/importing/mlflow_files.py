@@ -5,7 +5,6 @@ A metric file has a line a point: `time in ms, value, step`, and since datasets 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -142,7 +141,7 @@ class _Reader:
         }
 
     def _datasets(self, report: Report) -> dict[str, str]:
-        found = {}
+        found: dict[str, str] = {}
         for meta in sorted(self.path.glob(f"inputs/*/{_META}")):
             try:
                 used = _yaml(meta)
@@ -153,8 +152,7 @@ class _Reader:
                 report.add("datasets that cannot be read (left out)", error)
                 continue
             described["tags"] = used.get("tags") or {}
-            name = f"mlflow.dataset/{described.get('name')}@{described.get('digest')}"
-            found[name] = json.dumps(described, sort_keys=True)
+            found |= mlflow_words.dataset_tag(described)
         return found
 
     def _dataset(self, source_id: str) -> dict[str, Any]:

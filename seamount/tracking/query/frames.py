@@ -71,6 +71,12 @@ def moment(time_us: int) -> datetime.datetime:
     return _EPOCH + datetime.timedelta(microseconds=time_us)
 
 
+def micros(value: datetime.datetime) -> int:
+    """A datetime as microseconds since 1970 UTC, exactly; one without a zone is in UTC."""
+    aware = value if value.tzinfo else value.replace(tzinfo=datetime.UTC)
+    return (aware - _EPOCH) // datetime.timedelta(microseconds=1)
+
+
 def _uniform(values: list[Any]) -> list[Any]:
     """`values` of one Arrow type: numbers that mix become floats, anything else text."""
     kinds = {type(value) for value in values if value is not None}

@@ -18,7 +18,7 @@ from seamount.tracking.query.attributes import IndexSource, duration_s, error_te
 from seamount.tracking.query.filter_parser import parse_operand
 from seamount.tracking.query.filters import TIME
 from seamount.tracking.query.frames import Frame, frame, moment
-from seamount.tracking.query.histories import points_of, split_rank
+from seamount.tracking.query.histories import split_rank
 from seamount.tracking.store.folder import Store
 from seamount.tracking.store.index import Summary
 from seamount.tracking.store.series import strings
@@ -100,12 +100,23 @@ class RunView:
         }
         return dict(sorted((foreign | files).items()))
 
+    def files_of(self, name: str) -> dict[str, dict[str, Any]]:
+        """The entries of the file `name`, or of all files below a folder of that name.
+
+        Raises UserError where the run has neither.
+        """
+        every = self.artifacts
+        found = {n: e for n, e in every.items() if n == name or n.startswith(f"{name}/")}
+        if not found:
+            raise unknown("file", name, list(every))
+        return found
+
     def series(self, name: str, rank: int = 0) -> Frame:
         """A metric's points by step (`step`, `value`, `time`), or a string series."""
         with self.store.index() as index:
             for metric, of_rank in split_rank(name) if rank == 0 else [(name, rank)]:
                 if index.has_metric(self.run_id, metric, of_rank):
-                    points = points_of(index, self.run_id, metric, of_rank)
+                    points = index.history(self.run_id, metric, of_rank)
                     rows = [(p.step, p.value, p.time_us) for p in points]
                     return frame(("step", "value", "time"), rows, ["time"])
             texts = strings(index, self.run_id, name, rank)
@@ -125,12 +136,9 @@ class RunView:
         an unknown name, CorruptData for changed content.
         """
         check_artifact_path(name)
-        below = [each for each in self.artifacts if each.startswith(f"{name}/")]
-        if name not in self.artifacts and not below:
-            raise unknown("file", name, list(self.artifacts))
         target = Path(to) / name
         try:
-            for each in below or [name]:
+            for each in self.files_of(name):
                 self.copy_to(each, Path(to) / each, version)
         except OSError as error:
             raise explain_os_error(error, f"downloading {name} to {to}") from error
