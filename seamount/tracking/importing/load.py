@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from seamount.core import locks, registry, settings, storage
+from seamount.core.durable import fsync_folder
 from seamount.core.errors import CorruptData, DiskFull, SeamountError, UserError
 from seamount.tracking.importing import fitting, ids, known
 from seamount.tracking.importing.records import (
@@ -220,30 +221,18 @@ def _place_new(store: Store, folder: Path, identity: RunIdentity, note: Row) -> 
     """Give the whole run its name: from here on it is there."""
     storage.write_bytes(str(folder / "run.json"), json.dumps(asdict(identity)).encode())
     storage.write_json(str(folder / ids.NOTE), note)
-    _sync(folder)
-    _rename(folder, store.run_folder(identity.run_id))
-    _sync(store.segments)
+    fsync_folder(folder)
+    os.rename(folder, store.run_folder(identity.run_id))
+    fsync_folder(store.segments)
 
 
 def _place_more(store: Store, folder: Path, run_id: str, note: Row) -> None:
     """Move the new parts in, oldest first; the note last, so that a cut is taken up again."""
     target = store.run_folder(run_id)
     for path in sorted(folder.glob("*.seg")):
-        _rename(path, target / path.name)
-    _sync(target)
+        os.rename(path, target / path.name)
+    fsync_folder(target)
     storage.write_json(str(target / ids.NOTE), note)
-
-
-def _rename(source: Path, target: Path) -> None:
-    os.rename(source, target)
-
-
-def _sync(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 @contextmanager

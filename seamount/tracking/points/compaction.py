@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seamount.core import locks
+from seamount.core.durable import fsync_folder
 from seamount.core.errors import CorruptData
 from seamount.tracking.points.history import has_columns, whole
 from seamount.tracking.points.snapshots import (
@@ -195,7 +196,8 @@ def _publish(
         with transaction(index.db):
             _claim(index, run_id, moves, replaced)
             if len(rows):
-                _name(temporary, final)
+                os.rename(temporary, final)
+                fsync_folder(folder)  # the list must not outlive a power cut without the file
                 index.db.execute(
                     "INSERT INTO parts VALUES (?, ?, ?, ?, ?)",
                     (run_id, final.name, len(rows), size, level_of(len(rows))),
@@ -218,15 +220,6 @@ def _claim(index: Index, run_id: str, moves: list[Move], replaced: list[str]) ->
         query = "DELETE FROM parts WHERE run_id = ? AND file = ?"
         if index.db.execute(query, (run_id, file)).rowcount != 1:
             raise Overtaken
-
-
-def _name(temporary: Path, final: Path) -> None:
-    os.rename(temporary, final)
-    fd = os.open(final.parent, os.O_RDONLY)
-    try:
-        os.fsync(fd)  # the list that names the file must not outlive a power cut without it
-    finally:
-        os.close(fd)
 
 
 def discard(files: list[Path]) -> None:

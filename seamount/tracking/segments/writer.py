@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from seamount.core.durable import fsync_folder
 from seamount.core.errors import UserError, explain_os_error
 from seamount.tracking.names import bad_metrics, check_name
 from seamount.tracking.segments import codec
@@ -271,15 +272,6 @@ class SegmentWriter:
                 finally:
                     os.close(self._fd)
                     self._fd = -1
-
-
-def fsync_folder(folder: Path) -> None:
-    """Flush a folder's names to disk: a file whose name is lost is lost, whatever it holds."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def _forked(this: weakref.ReferenceType[SegmentWriter]) -> None:

@@ -11,11 +11,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+from seamount.core.durable import fsync_folder
 from seamount.core.errors import CorruptData
 from seamount.tracking.segments import codec
 from seamount.tracking.segments.codec import Header
 from seamount.tracking.segments.strands import host_name, segment_files
-from seamount.tracking.segments.writer import fsync_folder
 from seamount.tracking.watcher.chores import Chores
 from seamount.tracking.watcher.start import LOCK_FD
 from seamount.tracking.watcher.strand import WatchedStrand, strand_key
