@@ -9,11 +9,16 @@ from typing import Any
 
 from seamount.core.errors import UserError
 
+_INT64 = 1 << 63
+
 
 def check(step: Any) -> int | float:
     """`step` as int or finite float; raises UserError for anything else."""
     if isinstance(step, numbers.Integral):
-        return int(step)
+        whole = int(step)
+        if not -_INT64 <= whole < _INT64:
+            raise UserError(f"step {whole} does not fit 64 bits")
+        return whole
     try:
         value = float(step)
     except (TypeError, ValueError) as error:

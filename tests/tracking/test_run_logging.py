@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from seamount.core.errors import UserError
-from seamount.tracking import Run
+from seamount.tracking import Run, query
+from seamount.tracking.endings import describe
 from seamount.tracking.store import series
 from seamount.tracking.store.verify import verify
 
@@ -208,8 +209,22 @@ def test_bad_metrics_are_named_and_change_nothing(store, history, data, words):
 
 @pytest.mark.parametrize("step", [math.nan, math.inf, "ten", 2**70])
 def test_steps_that_are_no_finite_numbers_are_refused(store, step):
-    with Run(store=store.uri) as run, pytest.raises(UserError, match="step"):
-        run.log_metrics({"loss": 1.0}, step=step)
+    with Run(store=store.uri) as run:
+        with pytest.raises(UserError, match="step"):
+            run.log_metrics({"loss": 1.0}, step=step)
+        with pytest.raises(UserError, match="step"):
+            run.log_string_series({"loss": "1"}, step=step)
+
+
+def test_messages_that_are_no_unicode_are_written_out(store):
+    """File names of bytes come as lone surrogates, which no table takes."""
+    with pytest.raises(ValueError), Run(store=store.uri, run_id="r") as run:
+        run._surroundings._error(describe(ValueError("\udcff")))
+        raise ValueError("\udcff")
+    found = query.run(store.folder, "r")
+    assert found["error"]["message"] == "\\udcff"
+    (row,) = query.series("runtime/exceptions", store=store.uri).rows()
+    assert "\\udcff" in row["value"]
 
 
 def test_unusual_names_values_and_numbers(store, history):

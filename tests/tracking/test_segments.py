@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 import struct
 import zlib
 
@@ -133,6 +134,53 @@ def test_a_damaged_run_and_a_foreign_folder_hide_no_other_run(store, history, ca
     with caplog.at_level(logging.WARNING):
         assert len(history(store, run.run_id, "loss")) == 1
     assert f"run {damaged.run_id} is left out" in caplog.text
+
+
+SENSELESS = [
+    {"kind": "strings", "step": 10**30, "data": {"a": "x"}},
+    {"kind": "strings", "step": 0, "data": {"a": "\udcff"}},
+    {"kind": "strings", "step": 0, "data": ["a"]},
+    {"kind": "files"},
+    {"kind": "tags", "set": {"k": {}}},
+    {"kind": ["config"]},
+    {"kind": "histograms", "step": 0, "data": {"h": {"type": []}}},
+    {"kind": "state", "state": [1]},
+]
+
+
+def test_events_that_make_no_sense_hide_nothing_else(store, history):
+    """Of a faulty writer, or of a folder from elsewhere: each is left out, counted and named."""
+    with Run(store=store.uri, run_id="odd", capture=False) as run:
+        for event in SENSELESS:
+            run._event(event)
+        run.log_metrics({"loss": 1.0}, step=0)
+        run._writer._append(codec.encode_json(codec.KEYS, 99, 0, {}), 1)
+        run.log_metrics({"loss": 2.0}, step=1)
+    with Run(store=store.uri, run_id="sealed", capture=False) as other:
+        other._writer.seal({"kind": "end", "state": ["?"]})
+    with Run(store=store.uri, run_id="sound", capture=False) as other:
+        other.log_metrics({"loss": 1.0}, step=0)
+    assert len(history(store, "sound", "loss")) == 1
+    assert [p.value for p in history(store, "odd", "loss")] == [1.0, 2.0]
+    problems = verify(store, "odd")["problems"]
+    assert f"{len(SENSELESS)} events make no sense and are left out" in problems
+
+
+def test_a_run_that_goes_away_hides_no_other(store, history, monkeypatch):
+    from seamount.tracking.store import ingest
+
+    for run_id in ("a", "b"):
+        with Run(store=store.uri, run_id=run_id, capture=False) as run:
+            run.log_metrics({"loss": 1.0}, step=0)
+
+    def listed(folder):
+        found = segment_files(folder)
+        if folder.name == "a":
+            shutil.rmtree(folder)
+        return found
+
+    monkeypatch.setattr(ingest, "segment_files", listed)
+    assert len(history(store, "b", "loss")) == 1
 
 
 def test_a_record_larger_than_a_piece_is_read(store, history):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import logging
+import sqlite3
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -33,6 +34,11 @@ if TYPE_CHECKING:
 log = logging.getLogger("seamount.tracking")
 
 PIECE_BYTES = 1 << 23
+# What records of a faulty (or hostile) writer raise: no such key, another type, too large.
+_SENSELESS = (
+    ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
+    sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.ProgrammingError,
+)  # fmt: skip
 _QUIET_S = 2.0
 
 
@@ -53,7 +59,7 @@ def ingest(store: Store, index: Index, run_id: str | None = None, *, light: bool
             continue
         try:
             _ingest_run(store, index, each, changed_ns, new=each not in known, light=light)
-        except CorruptData as error:  # one damaged run must not hide the others
+        except (CorruptData, OSError, *_SENSELESS) as error:  # one run must not hide the others
             log.warning("run %s is left out: %s", each, error)
 
 
@@ -226,8 +232,12 @@ class _Piece:
             self.sealed = True
             error = json.dumps(body["error"]) if body.get("error") else None
             self.end = (body.get("state"), record.time_us, error)
-        else:
+            return
+        try:
             apply_event(self.index.db, self.header, self.segment_id, record, body)
+        except _SENSELESS as error:  # nor one event the rest of its run
+            self.decoder.damaged += 1
+            log.warning("an event of run %s is left out: %s", self.header.run_id, error)
 
     def save(self, *, ended: bool) -> None:
         """Write the position, the summaries and the run's state: the same transaction."""

@@ -55,9 +55,13 @@ def verify(store: Store, run_id: str) -> dict[str, Any]:
         row = index.run(run_id)
         strands = _strands(store, run_id, problems)
         _compare(index, store, run_id, problems)
+        senseless = sum(row["damaged"] for row in index.segments(run_id))
         files = _files(index, store, run_id, problems)
     for strand in strands:
         problems += _complaints(strand)
+        senseless -= strand.damaged_records
+    if senseless > 0:
+        problems.append(f"{senseless} events make no sense and are left out")
     return {
         "run_id": run_id,
         "state": row["state"],
