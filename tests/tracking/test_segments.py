@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seamount.core.errors import CorruptData
+from seamount.core.errors import CorruptData, UserError
 from seamount.tracking import Run
 from seamount.tracking.segments import codec
 from seamount.tracking.segments.codec import Decoder, Record
@@ -190,6 +190,16 @@ def test_a_record_larger_than_a_piece_is_read(store, history):
         run.log_metrics({"after": 2.0}, step=0)
     assert len(history(store, run.run_id, "after")) == 1
     assert len(history(store, run.run_id, names[-1])) == 1
+
+
+def test_names_that_no_reader_would_take_are_refused(store, history, monkeypatch):
+    """A frame over the bound ends the file for every reader: nothing behind it would be found."""
+    monkeypatch.setattr(codec, "MAX_BODY_BYTES", 5000)
+    with Run(store=store.uri, run_id="r", capture=False) as run:
+        with pytest.raises(UserError, match="log fewer a call"):
+            run.log_metrics({f"{'n' * 1000}{i}": 1.0 for i in range(5)}, step=0)
+        run.log_metrics({"after": 2.0}, step=0)
+    assert len(history(store, "r", "after")) == 1
 
 
 def test_long_logs_rotate_into_parts_with_one_sequence(store, history, monkeypatch):

@@ -122,6 +122,8 @@ class SegmentWriter:
         try:
             packed = pack(*data.values())
             content = codec.encode_keys(self._sequence, time_us, set_id, names)
+            if len(content) > codec.MAX_BODY_BYTES:
+                raise UserError(f"{len(names)} names of {len(content)} bytes: log fewer a call")
             content += codec.encode_metrics(
                 self._sequence + 1, time_us, set_id, step, packed, flags
             )
