@@ -181,8 +181,9 @@ def _part(values: dict[str, Any], json_file: str | None) -> None:
 
 def clock(time_us: int) -> str:
     """Microseconds since 1970 UTC as a person reads them."""
-    moment = datetime.datetime.fromtimestamp(time_us / 1e6, datetime.UTC)
-    return moment.strftime("%Y-%m-%d %H:%M:%SZ")
+    from seamount.tracking.query.frames import moment
+
+    return f"{moment(time_us):%Y-%m-%d %H:%M:%S}Z"
 
 
 def _show(run: dict[str, Any]) -> None:

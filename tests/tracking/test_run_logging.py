@@ -216,6 +216,25 @@ def test_steps_that_are_no_finite_numbers_are_refused(store, step):
             run.log_string_series({"loss": "1"}, step=step)
 
 
+@pytest.mark.parametrize("timestamp", [1e300, -1e12, 1_700_000_000_000, math.nan, "now"])
+def test_times_outside_the_calendar_are_refused(store, timestamp):
+    """No table of times holds them: readers would stop at such a point."""
+    with Run(store=store.uri) as run:
+        with pytest.raises(UserError, match="timestamp"):
+            run.log_metrics({"loss": 1.0}, step=0, timestamp=timestamp)
+        with pytest.raises(UserError, match="timestamp"):
+            run.log_string_series({"loss": "1"}, step=0, timestamp=timestamp)
+
+
+def test_a_time_is_the_nearest_microsecond(store, history):
+    moment = datetime.datetime(2026, 1, 2, 3, 4, 5, 678901, datetime.UTC)
+    with Run(store=store.uri, run_id="r") as run:
+        run.log_metrics({"loss": 1.0}, step=0, timestamp=moment)
+        run.log_metrics({"loss": 1.0}, step=1, timestamp=1_700_000_000.123457)
+    times = [p.time_us for p in history(store, "r", "loss")]
+    assert times == [1_767_323_045_678_901, 1_700_000_000_123_457]
+
+
 def test_messages_that_are_no_unicode_are_written_out(store):
     """File names of bytes come as lone surrogates, which no table takes."""
     with pytest.raises(ValueError), Run(store=store.uri, run_id="r") as run:

@@ -9,6 +9,7 @@ from typing import Any
 
 from seamount.core.errors import UserError
 from seamount.tracking.configs import as_text
+from seamount.tracking.steps import FIRST_US, LAST_US
 
 _WIDE = 1 << 63
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
@@ -67,8 +68,8 @@ def frame(names: Sequence[str], rows: list[tuple[Any, ...]], times: Sequence[str
 
 
 def moment(time_us: int) -> datetime.datetime:
-    """Microseconds since 1970 UTC as a datetime in UTC."""
-    return _EPOCH + datetime.timedelta(microseconds=time_us)
+    """Microseconds since 1970 UTC as a datetime in UTC; outside the years 1 to 9999 their ends."""
+    return _EPOCH + datetime.timedelta(microseconds=min(max(time_us, FIRST_US), LAST_US))
 
 
 def micros(value: datetime.datetime) -> int:

@@ -109,6 +109,16 @@ def test_a_changed_name_is_told_now_and_later(tmp_path, store):
         assert [p["reason"] for p in row["problems"]] == [reason], row["outcome"]
 
 
+def test_times_beyond_the_calendar_become_the_runs_start(tmp_path, store):
+    """Such a run would stop every table of runs."""
+    from seamount.tracking import query
+
+    write_scalars(tmp_path / "logs/a", [("x", 1.0, 0, 1e12), ("x", 2.0, 1, START)])
+    (row,) = load.load(str(tmp_path / "logs"), store.folder)["runs"]
+    assert row["outcome"] == "imported" and "times out of range" in row["problems"][0]["reason"]
+    assert query.runs(store=store.uri).rows()[0]["created"].year == 1970
+
+
 def test_one_import_at_a_time(tmp_path, store):
     log(tmp_path / "logs/a")
     with load._alone(store), pytest.raises(UserError, match="another import"):

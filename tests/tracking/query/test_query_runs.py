@@ -9,10 +9,12 @@ import math
 import numpy as np
 import pytest
 
+from seamount.cli.track_find import clock
 from seamount.core.errors import CorruptData, UserError
 from seamount.tracking import Run, query
 from seamount.tracking.artifacts import blob_path
 from seamount.tracking.points.buckets import envelope
+from seamount.tracking.query.frames import micros, moment
 
 
 @pytest.fixture
@@ -124,6 +126,15 @@ def test_a_column_of_several_types_becomes_text(store):
     table = query.runs(store=store.uri, columns=["config.x"], sort="run_id").to_arrow()
     text = ["1", "a", "true", None, "[1, 2]", str(2**70)]
     assert table["config.x"].to_pylist() == text
+
+
+def test_moments_beyond_the_calendar_are_its_ends():
+    """MLflow's clients may say any 64-bit time of a run."""
+    for time_us in (-(2**63), -62_135_596_800_000_000, 0, 253_402_300_799_999_999, 2**63 - 1):
+        found = micros(moment(time_us))
+        assert abs(found) <= abs(time_us)
+        assert (found == time_us) == (abs(time_us) < 2**62)
+    assert clock(2**63 - 1) == "9999-12-31 23:59:59Z"
 
 
 def test_polars_or_a_sentence(uri):
