@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import shutil
 import struct
 import zlib
@@ -164,6 +165,34 @@ def test_events_that_make_no_sense_hide_nothing_else(store, history):
     assert [p.value for p in history(store, "odd", "loss")] == [1.0, 2.0]
     problems = verify(store, "odd")["problems"]
     assert f"{len(SENSELESS)} events make no sense and are left out" in problems
+
+
+def test_the_index_is_the_same_in_whatever_order_segments_are_read(store):
+    """Names and deletions said by several processes: the newest word stands after a rebuild too."""
+    for pid, name, deleted in ((900, "first", True), (10, "second", False)):
+        with Run(store=store.uri, run_id="r", name=name, capture=False) as run:
+            run._event({"kind": "deleted", "deleted": deleted})
+        (path,) = (p for p in segment_files(store.run_folder("r")) if f".{os.getpid()}." in p.name)
+        path.rename(path.with_name(path.name.replace(f".{os.getpid()}.", f".{pid}.")))
+    # The attempts' numbers would order them rightly: they are of two clients of one attempt.
+    (second,) = store.run_folder("r").glob("*.a0001.*")
+    second.rename(second.with_name(second.name.replace(".a0001.", ".a0000.")))
+    assert [".10." in path.name for path in segment_files(store.run_folder("r"))] == [True, False]
+    store.refresh()
+    with store.index() as index:
+        (row,) = index.runs()
+    assert (row["name"], row["deleted"]) == ("second", 0)
+
+
+def test_segments_of_imports_stand_in_their_order(store):
+    folder = store.run_folder("r")
+    folder.mkdir()
+    common = {"run_id": "r", "host": "h", "rank": 0, "world_size": 1, "role": "import",
+              "attempt": 0, "first_sequence": 0, "start_us": 5, "nonce": "00"}  # fmt: skip
+    made = [codec.Header(pid=pid, part=part, **common) for pid in range(1, 13) for part in (0, 1)]
+    for header in made:
+        (folder / header.file_name).touch()
+    assert [p.name for p in segment_files(folder)] == [header.file_name for header in made]
 
 
 def test_a_run_that_goes_away_hides_no_other(store, history, monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -81,8 +82,9 @@ class ImportWriter:
         self._writer.seal({"kind": "end", "state": "Failed"})
 
     def deleted(self, flag: bool) -> None:
-        """Record that the source has the run as deleted (or no longer)."""
-        self._writer.event({"kind": "deleted", "deleted": flag}, self._run.created_us)
+        """Record that the source has the run as deleted (or no longer), as of now."""
+        event = {"kind": "deleted", "deleted": flag}
+        self._writer.event(event, time.time_ns() // 1000)
         self.counts["deletions"] += 1
 
     def write(self, item: Item) -> None:

@@ -166,7 +166,8 @@ class RunView:
         partial.replace(target)
 
     def _content(self, name: str, version: int) -> tuple[str | None, Path]:
-        query = "SELECT digest FROM files WHERE run_id = ? AND name = ? ORDER BY time_us"
+        query = "SELECT digest FROM files WHERE run_id = ? AND name = ?"
+        query += " ORDER BY time_us, segment_id"
         with self.store.index() as index:
             digests = [d for (d,) in index.db.execute(query, (self.run_id, name))]
         if not digests:

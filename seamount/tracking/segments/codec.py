@@ -63,7 +63,7 @@ class Header:
 
     @property
     def file_name(self) -> str:
-        """Name in the run's folder; sorts by rank, attempt and part."""
+        """Name in the run's folder (strands.segment_files puts them in order)."""
         kind = "w" if self.role == "watch" else "r"
         return (
             f"{kind}{self.rank:06d}.a{self.attempt:04d}.{self.host}.{self.pid}."
