@@ -1,4 +1,4 @@
-"""What must survive a power cut: names in folders, flushed to the disk itself."""
+"""What must survive a power cut: files and the names of files, flushed to the disk itself."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from pathlib import Path
 
 def fsync_folder(folder: Path) -> None:
     """Flush a folder's names to disk: a file whose name is lost is lost, whatever it holds."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    fsync_file(folder)
+
+
+def fsync_file(path: Path) -> None:
+    """Flush a file that others wrote (or a folder's names) to disk."""
+    fd = os.open(path, os.O_RDONLY)
     try:
         os.fsync(fd)
     finally:

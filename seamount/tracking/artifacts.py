@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
+from seamount.core.durable import fsync_folder
 from seamount.core.errors import UserError, explain_os_error
 from seamount.tracking.names import check_artifact_path
 from seamount.tracking.serialisers import encode
@@ -72,6 +73,7 @@ def _inside(folder: Path, name: str) -> Path:
 
 
 def _to_blob(store: Store, source: str | Path | bytes) -> tuple[str, int]:
+    """Store the content and its name, for good: the record that names it comes after."""
     folder = store.folder / "blobs"
     folder.mkdir(exist_ok=True)
     temporary = folder / f".{os.getpid()}.{os.urandom(6).hex()}.partial"
@@ -85,6 +87,8 @@ def _to_blob(store: Store, source: str | Path | bytes) -> tuple[str, int]:
             final.parent.mkdir(exist_ok=True)
             temporary.chmod(0o444)  # shared by runs: an accidental write must not change them all
             os.rename(temporary, final)
+        fsync_folder(final.parent)
+        fsync_folder(folder)
         return digest, size
     finally:
         temporary.unlink(missing_ok=True)

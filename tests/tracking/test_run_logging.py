@@ -6,6 +6,7 @@ import datetime
 import enum
 import hashlib
 import math
+import os
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from seamount.core.errors import UserError
 from seamount.tracking import Run, query
 from seamount.tracking.endings import describe
+from seamount.tracking.segments.strands import segment_files
 from seamount.tracking.store import series
 from seamount.tracking.store.verify import verify
 
@@ -233,6 +235,25 @@ def test_a_time_is_the_nearest_microsecond(store, history):
         run.log_metrics({"loss": 1.0}, step=1, timestamp=1_700_000_000.123457)
     times = [p.time_us for p in history(store, "r", "loss")]
     assert times == [1_767_323_045_678_901, 1_700_000_000_123_457]
+
+
+def test_a_barrier_flushes_every_name_on_the_way(tmp_path, monkeypatch):
+    """A file survives a power cut if it is flushed, and the folders that name it and they are."""
+    flushed, real = set(), os.fsync
+
+    def fsync(fd):
+        flushed.add(Path(os.readlink(f"/proc/self/fd/{fd}")))
+        real(fd)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with Run(store=tmp_path / "store", run_id="r", capture=False) as run:
+        (digest,) = run.assign_files({"a": b"x"}).values()
+        run.barrier()
+        (segment,) = segment_files(tmp_path / "store/segments/r")
+        store, blobs = tmp_path / "store", tmp_path / "store/blobs"
+        identity = store / "segments/r/run.json"
+        assert flushed >= {store / "format.json", store, store / "segments", segment, identity}
+        assert flushed >= {identity.parent, blobs, blobs / digest[:2]}
 
 
 def test_messages_that_are_no_unicode_are_written_out(store):

@@ -8,6 +8,7 @@ every later call tries again; what exceeds the memory bound is counted and leave
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import errno
 import fcntl
@@ -21,7 +22,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from seamount.core.durable import fsync_folder
+from seamount.core.durable import fsync_file, fsync_folder
 from seamount.core.errors import UserError, explain_os_error
 from seamount.tracking.names import bad_metrics, check_name
 from seamount.tracking.segments import codec
@@ -255,7 +256,7 @@ class SegmentWriter:
     def _flush(self) -> None:
         os.fsync(self._fd)
         if not self._name_flushed:
-            fsync_folder(self._folder)
+            flush_names(self._folder)
             self._name_flushed = True
 
     def seal(self, value: dict[str, Any]) -> None:
@@ -274,6 +275,14 @@ class SegmentWriter:
                 finally:
                     os.close(self._fd)
                     self._fd = -1
+
+
+def flush_names(folder: Path) -> None:
+    """Flush to disk what a run's segments are found by: its identity, its folder, their names."""
+    with contextlib.suppress(FileNotFoundError):
+        fsync_file(folder / "run.json")  # of an import it is written last
+    fsync_folder(folder)
+    fsync_folder(folder.parent)
 
 
 def _forked(this: weakref.ReferenceType[SegmentWriter]) -> None:
