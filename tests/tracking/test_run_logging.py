@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from seamount.core.errors import UserError
+from seamount.core.errors import CorruptData, UserError
 from seamount.tracking import Run, query
 from seamount.tracking.endings import describe
 from seamount.tracking.segments.strands import segment_files
 from seamount.tracking.store import series
+from seamount.tracking.store.ingest import ingest
 from seamount.tracking.store.verify import verify
 
 
@@ -351,6 +352,19 @@ def test_a_store_of_a_later_version_is_refused(store):
     (store.folder / "format.json").write_text('{"format": "seamount-tracking", "version": 99}')
     with pytest.raises(UserError, match="version 99"):
         Run(store=store.uri)
+
+
+def test_an_index_that_is_full_or_damaged_is_one_sentence(store):
+    with Run(store=store.uri, run_id="r", capture=False) as run:
+        run.log_configs({"large": "x" * 500_000})
+    full = r"index.db \(database or disk is full\): check"
+    with pytest.raises(UserError, match=full), store.index() as index:
+        index.db.execute("PRAGMA max_page_count = 40")
+        ingest(store, index)
+    store.refresh()
+    (store.folder / "index.db").write_bytes(b"nothing of SQLite's" * 1000)
+    with pytest.raises(CorruptData, match=r"index.db is damaged .*: remove it"):
+        store.refresh()
 
 
 def test_the_index_is_made_again_from_the_segments(store, history):

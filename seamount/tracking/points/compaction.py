@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sqlite3
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,7 +75,8 @@ def compact_due(index: Index, run_id: str | None = None, budget_s: float = BUDGE
     for each in due:
         try:
             compact_run(index, each, until)
-        except (OSError, CorruptData) as error:  # a full disk must keep nobody from reading
+        except (OSError, CorruptData, sqlite3.OperationalError) as error:
+            # A full disk must keep nobody from reading.
             log.warning("points of run %s stay in its segments: %s", each, error)
         if time.monotonic() > until:
             return

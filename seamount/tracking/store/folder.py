@@ -16,7 +16,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -134,12 +134,11 @@ class Store:
     def index(self) -> Iterator[Index]:
         """The index as it stands (call `refresh` first to see what was just logged)."""
         from seamount.tracking.store.index import open_index
+        from seamount.tracking.store.schema import explained
 
-        index = open_index(self.folder / "index.db")
-        try:
+        path = self.folder / "index.db"
+        with explained(path), closing(open_index(path)) as index:
             yield index
-        finally:
-            index.close()
 
 
 def open_store(uri: str | Path | None = None, *, create: bool = True) -> Store:
