@@ -9,6 +9,7 @@ from typing import Any
 
 from seamount.core.errors import UserError
 from seamount.tracking.configs import as_text
+from seamount.tracking.names import unicode_text
 from seamount.tracking.steps import FIRST_US, LAST_US
 
 _WIDE = 1 << 63
@@ -88,8 +89,8 @@ def _uniform(values: list[Any]) -> list[Any]:
             kinds = {list}
     wide = kinds == {int} and any(v is not None and not -_WIDE <= v < _WIDE for v in values)
     if len(kinds) <= 1 and not kinds & {list, dict} and not wide:
-        return values
-    return [None if v is None else as_text(v) for v in values]
+        return [unicode_text(v) if type(v) is str else v for v in values]
+    return [None if v is None else unicode_text(as_text(v)) for v in values]
 
 
 def _need(module: str, how: str) -> Any:

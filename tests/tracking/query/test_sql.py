@@ -10,6 +10,7 @@ import sys
 import pytest
 from segment_reader import points, shown
 
+from seamount.cli.json_output import emit
 from seamount.core.errors import UserError
 from seamount.tracking import Run, query
 from seamount.tracking.points import compaction
@@ -218,6 +219,20 @@ def test_the_command_line(runs, root):
     assert call("compact").returncode == 0
     assert list((runs.folder / "points" / "two").glob("*.parquet"))
     assert call("compact", "unknown").returncode == 2
+
+
+def test_configs_beyond_doubles_and_unicode_stop_no_table(store, tmp_path):
+    with Run(store=store.uri, run_id="r", capture=False) as run:
+        run.log_configs({"seed": 2**1100, "low": -(2**1100), "path": "a\udcff", "lr": 0.5})
+    table = query.sql("select name, number, value from configs order by name", store.uri)
+    numbers = dict(zip(table["name"].to_pylist(), table["number"].to_pylist(), strict=True))
+    assert numbers == {"low": -math.inf, "lr": 0.5, "path": None, "seed": math.inf}
+    assert "a\\udcff" in table["value"].to_pylist()
+    (row,) = query.runs(store=store.uri, columns=["config.path"]).to_arrow().to_pylist()
+    assert row["config.path"] == "a\\udcff"
+    found = query.run(store.folder, "r")
+    emit(found, str(tmp_path / "run.json"))
+    assert json.loads((tmp_path / "run.json").read_text())["config"]["path"] == "a\udcff"
 
 
 def test_any_columns_are_printed(runs, capsys):
