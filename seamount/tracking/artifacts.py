@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
@@ -16,6 +17,7 @@ from seamount.tracking.serialisers import encode
 from seamount.tracking.store.folder import Store
 
 _CHUNK = 1 << 20
+_PARTIAL = re.compile(r"\.[0-9a-f]{12}\.partial")
 
 
 def put(store: Store, run_id: str, name: str, source: str | Path | bytes) -> dict[str, object]:
@@ -61,6 +63,16 @@ def digest_of(path: Path) -> str:
     """Hex SHA-256 of a file."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def partial_name(target: Path) -> Path:
+    """A name beside `target` for a file that is being written."""
+    return target.with_name(f".{os.urandom(6).hex()}.partial")
+
+
+def is_partial(path: Path) -> bool:
+    """Whether `path` is being written, or its writer was killed meanwhile."""
+    return _PARTIAL.fullmatch(path.name) is not None
 
 
 def _inside(folder: Path, name: str) -> Path:
@@ -112,7 +124,7 @@ def _copy(source: str | Path | bytes, out: IO[bytes]) -> tuple[str, int]:
 
 def _show(blob: Path, target: Path) -> None:
     """Put the blob under its name, replacing an earlier version in one step."""
-    temporary = target.with_name(f".{os.urandom(6).hex()}.partial")
+    temporary = partial_name(target)
     try:
         try:
             os.link(blob, temporary)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from typing import Any
 
 from seamount.core.errors import CorruptData, UserError, explain_os_error
 from seamount.core.registry import unknown
-from seamount.tracking.artifacts import blob_path, digest_of
+from seamount.tracking.artifacts import blob_path, digest_of, is_partial, partial_name
 from seamount.tracking.names import check_artifact_path
 from seamount.tracking.query.attributes import IndexSource, duration_s, error_text
 from seamount.tracking.query.filter_parser import parse_operand
@@ -161,9 +160,12 @@ class RunView:
                 "was changed (`seamount track verify` names all such files)"
             )
         target.parent.mkdir(parents=True, exist_ok=True)
-        partial = target.with_name(f".{os.urandom(6).hex()}.partial")
-        shutil.copyfile(source, partial)
-        partial.replace(target)
+        partial = partial_name(target)
+        try:
+            shutil.copyfile(source, partial)
+            partial.replace(target)
+        finally:
+            partial.unlink(missing_ok=True)
 
     def _content(self, name: str, version: int) -> tuple[str | None, Path]:
         query = "SELECT digest FROM files WHERE run_id = ? AND name = ?"
@@ -182,7 +184,7 @@ class RunView:
             path.relative_to(root).as_posix(): path
             for root in self._roots()
             for path in root.rglob("*")
-            if path.is_file() and not path.is_symlink()
+            if path.is_file() and not path.is_symlink() and not is_partial(path)
         }
 
     def _roots(self) -> list[Path]:

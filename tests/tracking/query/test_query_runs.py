@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import datetime
+import errno
 import json
 import math
+import shutil
 
 import numpy as np
 import pytest
 
 from seamount.cli.track_find import clock
-from seamount.core.errors import CorruptData, UserError
+from seamount.core.errors import CorruptData, DiskFull, UserError
 from seamount.tracking import Run, query
-from seamount.tracking.artifacts import blob_path
+from seamount.tracking.artifacts import blob_path, partial_name
 from seamount.tracking.points.buckets import envelope
 from seamount.tracking.query.frames import micros, moment
 
@@ -188,6 +190,23 @@ def test_downloads_by_name_folder_and_version(uri, tmp_path, store):
     with pytest.raises(CorruptData, match="not what was logged"):
         run.download("ckpt/step=4/w.bin", tmp_path / "d")
     assert not (tmp_path / "d" / "ckpt" / "step=4" / "w.bin").exists()
+
+
+def test_files_that_were_never_whole_are_nobodys(store, tmp_path, monkeypatch):
+    with Run(run_id="r", store=store.uri, capture=False) as run:
+        run.assign_files({"a.bin": b"x"})
+        partial_name(run.artifact_folder / "a.bin").write_bytes(b"")  # its writer was killed
+    found = query.open_run("r", store.uri)
+    assert list(found.artifacts) == ["a.bin"]
+
+    def full(source, target):
+        target.write_bytes(b"")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(shutil, "copyfile", full)
+    with pytest.raises(DiskFull):
+        found.download("a.bin", tmp_path / "out")
+    assert not list((tmp_path / "out").iterdir())
 
 
 def test_points_buckets_texts_files_and_experiments(uri, store):
