@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from seamount.core.errors import CorruptData
 from seamount.tracking.segments import codec
 from seamount.tracking.segments.codec import Decoder, Header, Record
+from seamount.tracking.segments.reader import header_of
 from seamount.tracking.segments.strands import segment_files, writer_lives
 from seamount.tracking.store import aggregates
 from seamount.tracking.store.aggregates import Aggregate
@@ -99,7 +100,7 @@ def _ingest_segment(
     if row.get("state") == "sealed":
         return True
     try:
-        header = _read_header(path)
+        header = header_of(path)
     except CorruptData as error:
         log.warning("%s; it is left out (`seamount track verify %s`)", error, run_id)
         return False
@@ -121,15 +122,6 @@ def _ingest_segment(
             piece.save(ended=not lives and not more)
         if not more:
             return piece.sealed or not lives
-
-
-def _read_header(path: Path) -> tuple[Header, int]:
-    """A segment's header and where its records begin; a file gets its name after both."""
-    with path.open("rb") as stream:
-        found = codec.read_header(stream.read(1 << 16), str(path))
-    if found is None:
-        raise CorruptData(f"{path} has no whole header")
-    return found
 
 
 @dataclass
