@@ -12,7 +12,6 @@ from seamount.core.errors import UserError
 from seamount.core.registry import unknown
 from seamount.tracking.names import check_run_id
 from seamount.tracking.query.frames import Frame, frame
-from seamount.tracking.query.histories import points_of
 from seamount.tracking.query.patterns import compile_pattern
 from seamount.tracking.query.run_view import RunView, plain_row
 from seamount.tracking.query.runs_table import RunTable, Where, runs
@@ -171,7 +170,7 @@ def _points_frame(
         for summary in index.summaries(view.run_id):
             if not pattern.matches(summary.name):
                 continue
-            found = points_of(index, view.run_id, summary.name, summary.rank)
+            found = index.history(view.run_id, summary.name, summary.rank)
             inside = [
                 p
                 for p in found

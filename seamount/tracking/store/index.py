@@ -32,7 +32,11 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A metric of one rank: how many points (all attempts), the newest attempt's last, min, max."""
+    """A metric of one rank: how many points (all attempts), the newest attempt's last, min, max.
+
+    What an earlier attempt reached before its restart step is in the history and in `min(NAME)` of
+    a query, not in `min_value`. SQLite knows no -0.0: here it is 0.0, in the points it stays.
+    """
 
     name: str
     rank: int
@@ -102,7 +106,8 @@ class Index:
 
         A snapshot is the configuration as it stood after a log_configs call that changed it.
         """
-        query = "SELECT time_us, data FROM configs WHERE run_id = ? ORDER BY time_us, segment_id"
+        query = "SELECT time_us, data FROM configs WHERE run_id = ? "
+        query += "ORDER BY time_us, segment_id, sequence"
         snapshots: list[dict[str, Any]] = []
         values: dict[str, Any] = {}
         for time_us, data in self.db.execute(query, (run_id,)):
@@ -115,7 +120,8 @@ class Index:
     def files(self, run_id: str) -> dict[str, dict[str, Any]]:
         """Name -> {"digest", "size_bytes", "versions"} of the newest version of each file."""
         newest: dict[str, dict[str, Any]] = {}
-        query = "SELECT name, digest, size_bytes FROM files WHERE run_id = ? ORDER BY name, time_us"
+        query = "SELECT name, digest, size_bytes FROM files WHERE run_id = ?"
+        query += " ORDER BY name, time_us, segment_id"
         for name, content_hash, size in self.db.execute(query, (run_id,)):
             versions = newest.get(name, {"versions": 0})["versions"] + 1
             newest[name] = {"digest": content_hash, "size_bytes": size, "versions": versions}
