@@ -29,7 +29,7 @@ def points_of(
 
 def values_of(index: Index, run_id: str, name: str, rank: int) -> tuple[list[Any], list[float]]:
     """(steps, values) of a metric by step, as its attempts follow on."""
-    points = index.history(run_id, name, rank)
+    points = points_of(index, run_id, name, rank)
     return [p.step for p in points], [p.value for p in points]
 
 
