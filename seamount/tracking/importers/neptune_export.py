@@ -70,9 +70,26 @@ def runs(origin: Origin) -> Iterator[SourceRun | Unreadable]:
             export = found.setdefault(identity, _Export(*identity, root, origin.files))
             export.parts.append(part)
             export.system |= system
-    by_sys_id = {(e.project_id, str(e.system.get("sys/id"))): e.run_id for e in found.values()}
-    for export in found.values():
-        yield attempted(export.run_id, partial(export.run, by_sys_id))
+    by_sys_id = {
+        (e.project_id, str(e.system["sys/id"])): e.run_id
+        for e in found.values() if "sys/id" in e.system
+    }  # fmt: skip
+    exports = found.values()
+    yield from _parents_first([attempted(e.run_id, partial(e.run, by_sys_id)) for e in exports])
+
+
+def _parents_first(found: list[SourceRun | Unreadable]) -> Iterator[SourceRun | Unreadable]:
+    """The runs, each behind the one that it was forked from; first those that cannot be read."""
+    yield from (each for each in found if isinstance(each, Unreadable))
+    readable = [each for each in found if isinstance(each, SourceRun)]
+    waiting = {run.key: run for run in readable}
+    for run in readable:
+        line: list[SourceRun] = []
+        key: str | None = run.key
+        while key in waiting:
+            line.append(waiting.pop(key))
+            key = line[-1].fork_key
+        yield from reversed(line)
 
 
 def _parts(path: Path) -> list[Path]:

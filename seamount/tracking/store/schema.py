@@ -16,7 +16,7 @@ from pathlib import Path
 from seamount.core import locks
 from seamount.core.errors import CorruptData, UserError, explain_os_error
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 _BUSY_TIMEOUT_S = 60.0
 
 _SCHEMA = """
@@ -26,9 +26,10 @@ CREATE TABLE runs (
     created_us INTEGER NOT NULL, state TEXT NOT NULL, ended_us INTEGER, error TEXT,
     said_state TEXT, said_us INTEGER NOT NULL DEFAULT 0, said_ended_us INTEGER,
     deleted INTEGER NOT NULL DEFAULT 0, deleted_us INTEGER NOT NULL DEFAULT 0,
-    named_us INTEGER NOT NULL DEFAULT 0,
+    named_us INTEGER NOT NULL DEFAULT 0, fork_run_id TEXT, fork_step,
     revision INTEGER NOT NULL, quiet_ns INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX runs_by_revision ON runs (revision);
+CREATE INDEX forks ON runs (fork_run_id) WHERE fork_run_id IS NOT NULL;
 CREATE TABLE segments (
     id INTEGER PRIMARY KEY, run_id TEXT NOT NULL, file TEXT NOT NULL, host TEXT NOT NULL,
     rank INTEGER NOT NULL, pid INTEGER NOT NULL, role TEXT NOT NULL, attempt INTEGER NOT NULL,
@@ -45,6 +46,7 @@ CREATE TABLE sets (
 CREATE TABLE series (
     id INTEGER PRIMARY KEY, run_id TEXT NOT NULL, name TEXT NOT NULL, rank INTEGER NOT NULL,
     attempt INTEGER NOT NULL, points INTEGER NOT NULL DEFAULT 0, bad INTEGER NOT NULL DEFAULT 0,
+    previews INTEGER NOT NULL DEFAULT 0,
     min_step, last_step, last_us INTEGER, last_value REAL, min_value REAL, max_value REAL,
     revision INTEGER NOT NULL DEFAULT 0, UNIQUE (run_id, name, rank, attempt));
 CREATE TABLE parts (
@@ -66,7 +68,7 @@ CREATE TABLE file_series (
     PRIMARY KEY (run_id, name, rank, segment_id, sequence)) WITHOUT ROWID;
 CREATE TABLE configs (
     run_id TEXT NOT NULL, time_us INTEGER NOT NULL, segment_id INTEGER NOT NULL,
-    sequence INTEGER NOT NULL, data TEXT NOT NULL,
+    sequence INTEGER NOT NULL, data TEXT NOT NULL, origin TEXT,
     PRIMARY KEY (run_id, time_us, segment_id, sequence)) WITHOUT ROWID;
 CREATE TABLE tags (
     run_id TEXT NOT NULL, key TEXT NOT NULL, value TEXT, time_us INTEGER NOT NULL,

@@ -13,6 +13,7 @@ from seamount.tracking.segments import codec
 from seamount.tracking.segments.codec import Header
 from seamount.tracking.segments.reader import SegmentReader, header_of
 from seamount.tracking.segments.strands import segment_files, writer_lives
+from seamount.tracking.store import lineage
 from seamount.tracking.store.folder import Store
 from seamount.tracking.store.index import Index
 
@@ -56,6 +57,7 @@ def verify(store: Store, run_id: str) -> dict[str, Any]:
         _compare(index, store, run_id, problems)
         senseless = sum(row["damaged"] for row in index.segments(run_id))
         files = _files(index, store, run_id, problems)
+        problems += filter(None, [lineage.trace(index, run_id)[1]])
     for strand in strands:
         problems += _complaints(strand)
         senseless -= strand.damaged_records
