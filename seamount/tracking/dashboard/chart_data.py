@@ -155,7 +155,7 @@ class _Maker:
         notes = []
         if self.lost:
             axis = "place on the log axis" if self.spec.x_scale == "log" else "x value"
-            notes.append(f"{counted(self.lost, 'point')} without {axis} are left out")
+            notes.append(f"left out: {counted(self.lost, 'point')} without {axis}")
         if any(curve.uneven for curve in curves):
             notes.append(
                 "steps differ within a mean: each of its lines counts between its own points by "
