@@ -69,7 +69,7 @@ def test_png_chunks_as_pillow_reads_them(logged):
 def test_sizes_and_scale(logged):
     image = Image.open(io.BytesIO(drawn(logged, look=Look((400, 300), 2.0, True)).content))
     assert image.size == (800, 600)
-    assert "#%02x%02x%02x" % image.convert("RGB").getpixel((2, 2)) == theme(dark=True).paper
+    assert bytes(image.convert("RGB").getpixel((2, 2))).hex() == theme(dark=True).paper[1:]
     with pytest.raises(UserError, match="200 to 10,000"):
         Look((10, 500))
     with pytest.raises(UserError, match="too large"):
@@ -82,6 +82,7 @@ def test_svg_holds_names_as_text_and_the_description(logged):
     texts = ["".join(each.itertext()) for each in tree.iter("{http://www.w3.org/2000/svg}text")]
     assert "a <title> & more" in texts
     assert any("训练 <b>&$x^2$ $\\frac$ \\u202e_" in text for text in texts)
+    assert b"'DejaVu Sans', system-ui" in made.content
     dates = list(tree.iter("{http://purl.org/dc/elements/1.1/}date"))
     assert [each.text for each in dates] == [made.embedded.created]
     assert metadata.read(made.content) == made.embedded

@@ -67,5 +67,6 @@ def render(charts: Sequence[Chart], kind: str, look: Look, title: str | None = N
 def _readable(svg: bytes) -> bytes:
     """Any viewer has one of these fonts, and its own for letters that they lack."""
     text = svg.decode()
-    text = re.sub(r"(?<=px )'DejaVu Sans'(, '[^']*')*", SVG_FONTS, text)
+    font = r"(font(?:-family)?: (?:[\d.]+px )?)'DejaVu Sans'(?:, '[^']*')*"
+    text = re.sub(font, lambda found: found[1] + SVG_FONTS, text)
     return re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL).encode()
