@@ -79,6 +79,7 @@ def test_sizes_and_scale(logged):
 def test_svg_holds_names_as_text_and_the_description(logged):
     made = drawn(logged, "svg", title="a <title> & more")
     tree = ET.fromstring(made.content)
+    assert (tree.get("width"), tree.get("height")) == ("300", "200")
     texts = ["".join(each.itertext()) for each in tree.iter("{http://www.w3.org/2000/svg}text")]
     assert "a <title> & more" in texts
     assert any("训练 <b>&$x^2$ $\\frac$ \\u202e_" in text for text in texts)
