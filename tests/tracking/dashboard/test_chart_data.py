@@ -78,6 +78,7 @@ def test_a_long_line_is_cut_and_its_spike_stays(store):
     assert line.points == 20_000
     assert len(line.x) <= 200
     assert line.y[line.x.tolist().index(12_345)] == 77.0
+    assert len(chart(store, width=0).lines[0].x) <= 4
     zoomed = chart(store, width=100, x_range=[12_300, 12_360]).lines[0]
     assert zoomed.x.tolist() == list(range(12_299, 12_362))
 
