@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.server, pytest.mark.filterwarnings("
 SYNC = """
 import sys
 from seamount.tracking.delivery import mlflow_events, seamount_http
-from seamount.tracking.segments.reading import read_piece
+from seamount.tracking.segments.pieces import read_piece
 read_piece.__defaults__ = (20_000,)
 seamount_http.CHUNK_BYTES, mlflow_events.PIECE_BYTES = 50_000, 20_000
 from seamount.cli.main import main

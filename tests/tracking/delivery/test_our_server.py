@@ -89,7 +89,7 @@ def test_lost_answers_and_cut_requests_double_nothing(server, store, monkeypatch
     there, theirs = server
     monkeypatch.setattr("seamount.tracking.delivery.seamount_http.CHUNK_BYTES", 5000)
     monkeypatch.setattr("seamount.tracking.delivery.backoff.FIRST_S", 0.001)
-    monkeypatch.setattr("seamount.tracking.segments.reading.read_piece.__defaults__", (5000,))
+    monkeypatch.setattr("seamount.tracking.segments.pieces.read_piece.__defaults__", (5000,))
     bad = BadNetwork(there.port, spoil=0.7, seed=1)
     for number in range(3):
         log_something(store, f"bad{number}")
@@ -289,3 +289,17 @@ def test_a_file_of_any_size_is_resumed_where_it_was_cut(store, server, monkeypat
     sync(store, [], there.url)
     assert asked == [0, 1000, 2000, 3000, 3000, 4000, 5000, 6000, 7000]
     assert verify(theirs, "resumed")["ok"]
+
+
+def test_a_fork_and_previews_arrive_as_they_are(server, store, history):
+    there, theirs = server
+    log_something(store, "parent", steps=10)
+    with Run(store=store.uri, run_id="child", fork_run_id="parent", fork_step=4) as run:
+        run.log_metrics({"loss": 9.0}, step=5)
+        run.log_metrics({"loss": 1.0}, step=6, preview=True, preview_completion=0.5)
+    rows = sync(store, [], there.url)["runs"]
+    assert [row["outcome"] for row in rows] == ["delivered"] * 2
+    same_segments(store, theirs, "child")
+    assert [p.value for p in history(theirs, "child", "loss")] == [*(n / 7 for n in range(5)), 9.0]
+    with theirs.index() as index:
+        assert index.configs("child")[-1]["values"] == {"lr": 0.1}
