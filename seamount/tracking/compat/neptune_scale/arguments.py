@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from seamount.core import settings
-from seamount.tracking.compat.neptune_scale import checks, exceptions, inner
+from seamount.tracking.compat.neptune_scale import checks, exceptions
+from seamount.tracking.compat.neptune_scale.faults import log
 
 _MODES = ("async", "offline", "disabled")
 
@@ -33,11 +34,11 @@ def tell_deprecated(kwargs: Mapping[str, Any], queue: Any, folder: Any) -> None:
     given = {"max_queue_size": queue, "resume": kwargs.get("resume")}
     given["system_namespace"] = kwargs.get("system_namespace")
     for name in (name for name, value in given.items() if value is not None):
-        inner.log.warning("`%s` is deprecated and not needed: known runs are resumed", name)
+        log.warning("`%s` is deprecated and not needed: known runs are resumed", name)
     for name in kwargs.keys() - given.keys():
-        inner.log.warning("`%s` is no argument of Run: it is passed over", name)
+        log.warning("`%s` is no argument of Run: it is passed over", name)
     if folder is not None:
-        inner.log.warning(
+        log.warning(
             "`log_directory` is passed over: runs are kept in one store, which "
             "NEPTUNE_LOG_DIRECTORY or SEAMOUNT_TRACKING_URI names"
         )

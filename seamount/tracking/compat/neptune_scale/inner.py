@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import logging
 import mimetypes
-import time
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from seamount.core import settings
-from seamount.core.errors import SeamountError, UserError
+from seamount.core.errors import UserError
 from seamount.tracking import media, serialisers
 from seamount.tracking.capture.surroundings import Capture
-from seamount.tracking.compat.neptune_scale import exceptions, types
+from seamount.tracking.compat.neptune_scale import types
 from seamount.tracking.importing.ids import candidates
 from seamount.tracking.run import Run
 from seamount.tracking.store.folder import Store, open_store
 
-log = logging.getLogger("seamount.tracking.compat")
-
 CUSTOM_ID, CREATED = "seamount.imported_id", "seamount.created"
 GROUP, PLAIN = "group/", "tag"
-Failed = Callable[[BaseException, float | None], None]
 
 
 def store_of_scripts(*, create: bool = True) -> Store:
@@ -99,52 +93,6 @@ def with_suffix(value: serialisers.File) -> serialisers.File:
     return dataclasses.replace(
         value, suffix=suffix or mimetypes.guess_extension(value.mime_type) or ""
     )
-
-
-@dataclasses.dataclass
-class Faults:
-    """What becomes of values that cannot be logged, and of errors that are nobody's mistake.
-
-    Neither stops a training: values are dropped and told, unless NEPTUNE_LOG_FAILURE_ACTION is
-    raise; errors go to `on_error`, or are logged.
-    """
-
-    on_error: Failed | None
-    last: dict[type, float] = dataclasses.field(default_factory=dict)
-
-    def value(self, reason: str) -> None:
-        """A value was left out; raises NeptuneUnableToLogData where that is wanted."""
-        action = settings.neptune_log_failure_action()
-        if action not in ("drop", "raise"):
-            raise ValueError(f"NEPTUNE_LOG_FAILURE_ACTION must be drop or raise, not {action!r}")
-        if action == "raise":
-            raise exceptions.NeptuneUnableToLogData(reason)
-        log.warning("Dropping a value: %s", reason)
-
-    def error(self, error: BaseException) -> None:
-        """Tell of an error, with the time of the last one of its kind."""
-        last = self.last.get(type(error))
-        self.last[type(error)] = time.time()
-        if self.on_error is None:
-            log.error("%s", error)
-            return
-        try:
-            self.on_error(error, last)
-        except Exception as fault:
-            log.error("on_error_callback failed: %r", fault)
-
-    def attempt(self, action: Callable[[dict[str, Any]], Any], values: Mapping[str, Any]) -> None:
-        """`action` with all values at once; where one is refused, with each by itself."""
-        try:
-            action(dict(values))
-        except UserError as error:
-            if len(values) <= 1:
-                self.value(f"{next(iter(values), '')!r}: {error}")
-                return
-            for name, value in values.items():
-                self.attempt(action, {name: value})
-        except SeamountError as error:
-            self.error(exceptions.NeptuneUnexpectedError(str(error)))
 
 
 def histogram(value: Any) -> media.Histogram:

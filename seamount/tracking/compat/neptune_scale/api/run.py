@@ -18,11 +18,11 @@ from seamount.tracking import run
 from seamount.tracking.compat.neptune_scale import (
     arguments,
     checks,
-    exceptions,
     inner,
     source,
     types,
 )
+from seamount.tracking.compat.neptune_scale.faults import Faults
 
 Callback = Callable[[BaseException, float | None], None]
 Tags = list[str] | set[str] | tuple[str, ...]
@@ -92,7 +92,7 @@ class Run(AbstractContextManager["Run"]):
         if experiment_name is not None:
             checks.text("experiment_name", experiment_name)
         self._experiment_name, self._fork_step = experiment_name, fork_step
-        self._faults = inner.Faults(on_error_callback)
+        self._faults = Faults(on_error_callback)
         self._run: run.Run | None = None
         self._closed = arguments.mode(mode) == "disabled"
         if self._closed:
@@ -142,7 +142,7 @@ class Run(AbstractContextManager["Run"]):
         completion = checks.preview(preview, preview_completion)
         how = {"preview": True, "preview_completion": completion} if preview else {}
         if (to := self._to()) is not None:
-            numbers = self._numbers(data)
+            numbers = self._faults.numbers(data)
             self._faults.attempt(lambda d: to.log_metrics(d, step, timestamp, **how), numbers)
 
     def log_configs(
@@ -159,12 +159,7 @@ class Run(AbstractContextManager["Run"]):
             return
         given = checks.configs(data, flatten=flatten, cast=cast_unsupported)
         if (to := self._to()) is not None and given:
-            values = {}
-            for name in self._paths(given):
-                try:
-                    values[name] = checks.config_value(given[name])
-                except TypeError as error:
-                    self._faults.value(f"config {name!r} is {str(given[name])[:80]!r}: {error}")
+            values = self._faults.configs(given)
             if values:
                 self._faults.attempt(lambda d: to.log_configs(d, flatten=False), values)
 
@@ -206,12 +201,12 @@ class Run(AbstractContextManager["Run"]):
 
     def add_tags(self, tags: Tags, group_tags: bool = False) -> None:
         """Add tags (sys/tags), or group tags (sys/group_tags)."""
-        if (to := self._to()) is not None and (names := self._tags(tags, group_tags)):
+        if (to := self._to()) is not None and (names := self._faults.tags(tags, group_tags)):
             self._faults.attempt(to.add_tags, names)
 
     def remove_tags(self, tags: Tags, group_tags: bool = False) -> None:
         """Take tags away; unknown ones are passed over."""
-        if (to := self._to()) is not None and (names := self._tags(tags, group_tags)):
+        if (to := self._to()) is not None and (names := self._faults.tags(tags, group_tags)):
             self._faults.attempt(to.remove_tags, names)
 
     def log(
@@ -300,38 +295,11 @@ class Run(AbstractContextManager["Run"]):
     def _attempt_each(
         self, action: Callable[[dict[str, Any]], Any], data: Mapping[str, Any], convert: Any
     ) -> None:
-        paths = self._paths(data)
+        paths = self._faults.paths(data)
         self._faults.attempt(
             lambda some: action({name: convert(value) for name, value in some.items()}),
             {name: data[name] for name in paths},
         )
-
-    def _paths(self, data: Mapping[Any, Any]) -> list[str]:
-        """The names under which something may be logged; what is wrong with the others is told."""
-        kept = []
-        for name in data:
-            if not isinstance(name, str):
-                self._faults.value(f"a path must be text, not {name!r}")
-            elif name.startswith(checks.SYSTEM) and name not in checks.WRITABLE:
-                self._faults.error(exceptions.NeptuneAttributePathNonWritable())
-            else:
-                kept.append(name)
-        return kept
-
-    def _numbers(self, data: Mapping[Any, Any]) -> dict[str, float]:
-        found = {}
-        for name in self._paths(data):
-            try:
-                found[name] = float(data[name])
-            except (ValueError, TypeError, OverflowError):
-                self._faults.value(f"metric {name!r} is {str(data[name])[:80]!r}, not a number")
-        return found
-
-    def _tags(self, tags: Any, group: bool) -> dict[str, str]:
-        if not isinstance(tags, list | set | tuple) or any(not isinstance(t, str) for t in tags):
-            self._faults.value(f"tags must be a list, set or tuple of str, not {str(tags)[:80]!r}")
-            return {}
-        return {inner.tag(name, group): inner.tag_value(name, group) for name in tags}
 
 
 def _series_file(value: Any) -> Any:
