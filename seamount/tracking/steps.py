@@ -31,3 +31,18 @@ def time_us(timestamp: float | datetime.datetime) -> int:
         return int(timestamp * 1e6)
     except (TypeError, ValueError, OverflowError) as error:
         raise UserError(f"timestamp {timestamp!r} is not in seconds since 1970 UTC") from error
+
+
+def completion(preview: bool, completion: float | None, step: float | None) -> float:
+    """How far a preview was, 0 to 1, NaN where that is not said; raises UserError if it is none."""
+    if not preview:
+        raise UserError(f"preview_completion {completion!r} is for previews: add preview=True")
+    if step is None:
+        raise UserError("a preview needs a step: the final value of that step takes its place")
+    if completion is None:
+        return math.nan
+    if isinstance(completion, bool) or not isinstance(completion, numbers.Real):
+        raise UserError(f"preview_completion {completion!r} is not a number from 0 to 1")
+    if not 0 <= completion <= 1:
+        raise UserError(f"preview_completion {completion!r} is not from 0 to 1")
+    return float(completion)

@@ -42,7 +42,7 @@ class Tail:
 class Snapshot:
     """Where the points of a run were at one moment; `ids` maps the series asked for to their ids.
 
-    `first_steps` gives the lowest step of each id.
+    `first_steps` gives the lowest step of each id, None where it has previews only.
     """
 
     parts: list[Path]
@@ -55,6 +55,10 @@ class Snapshot:
         """Series id -> (name, rank, attempt)."""
         return {number: label for label, number in self.ids.items()}
 
+    def newest(self) -> dict[tuple[str, int], int]:
+        """(name, rank) -> the series id of its newest attempt."""
+        return {(name, rank): number for (name, rank, _), number in sorted(self.ids.items())}
+
     def hidden_from(self) -> dict[int, Any]:
         """Series id -> the step from which later attempts of the rank stand in its place."""
         return replaced_from(
@@ -64,13 +68,17 @@ class Snapshot:
 
 
 def replaced_from(series: Iterable[tuple[Any, int, int, Any]]) -> dict[int, Any]:
-    """Series id -> lowest step of the later attempts, for (metric, attempt, id, lowest step)."""
+    """Series id -> lowest step of the later attempts, for (metric, attempt, id, lowest step).
+
+    Previews hide nothing: an attempt that has nothing else has the lowest step None.
+    """
     found: dict[int, Any] = {}
     lowest: dict[Any, Any] = {}
     for metric, _, number, step in sorted(series, key=lambda row: (row[0], -row[1])):
         if metric in lowest:
             found[number] = lowest[metric]
-        lowest[metric] = min(step, lowest.get(metric, step))
+        if step is not None:
+            lowest[metric] = min(step, lowest.get(metric, step))
     return found
 
 
@@ -121,7 +129,8 @@ def _snapshot(
     attempt: int | None = None,
 ) -> Snapshot:
     series = index.db.execute(
-        "SELECT name, rank, attempt, id, min_step FROM series WHERE run_id = ?1 AND points > 0"
+        "SELECT name, rank, attempt, id, min_step FROM series WHERE run_id = ?1"
+        " AND points + previews > 0"
         " AND (?2 IS NULL OR name = ?2) AND (?3 IS NULL OR rank = ?3)"
         " AND (?4 IS NULL OR attempt = ?4)",
         (run_id, name, rank, attempt),

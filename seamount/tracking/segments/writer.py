@@ -77,12 +77,17 @@ class SegmentWriter:
         self._fd, self._position = fd, len(content)
         self._name_flushed = False
 
-    def metrics(self, data: Mapping[str, Any], step: float, time_us: int, flags: int = 0) -> None:
-        """Append one METRICS record (after a KEYS record where this set of names is new)."""
+    def metrics(
+        self, data: Mapping[str, Any], step: float, time_us: int, flags: int = 0, end: bytes = b""
+    ) -> None:
+        """Append one METRICS record (after a KEYS record where this set of names is new).
+
+        `end` is what a preview has behind its values (codec.completion).
+        """
         with self._lock:
             if self._busy:
                 copy = dict(data)
-                self._deferred.append(lambda: self.metrics(copy, step, time_us, flags))
+                self._deferred.append(lambda: self.metrics(copy, step, time_us, flags, end))
                 return
             self._busy = True
             try:
@@ -91,10 +96,10 @@ class SegmentWriter:
                 names = tuple(data)
                 known = self._sets.get(names)
                 if known is None:
-                    self._first_metrics(names, data, step, time_us, flags)
+                    self._first_metrics(names, data, step, time_us, flags, end)
                     return
                 try:
-                    packed = known[1](*data.values())
+                    packed = known[1](*data.values()) + end
                     content = codec.encode_metrics(
                         self._sequence, time_us, known[0], step, packed, flags
                     )
@@ -107,8 +112,9 @@ class SegmentWriter:
                     self._run_deferred()
 
     def _first_metrics(
-        self, names: tuple[str, ...], data: Mapping[str, Any], step: float, time_us: int, flags: int
-    ) -> None:
+        self, names: tuple[str, ...], data: Mapping[str, Any], step: float, time_us: int,
+        flags: int, end: bytes,
+    ) -> None:  # fmt: skip
         if len(names) > MAX_NAMES_A_CALL:
             raise UserError(
                 f"{len(names)} metrics in one call; at most {MAX_NAMES_A_CALL} are kept"
@@ -119,7 +125,7 @@ class SegmentWriter:
             self._rotate()
         set_id, pack = len(self._sets), struct.Struct(f"<{len(names)}d").pack
         try:
-            packed = pack(*data.values())
+            packed = pack(*data.values()) + end
             content = codec.encode_keys(self._sequence, time_us, set_id, names)
             content += codec.encode_metrics(
                 self._sequence + 1, time_us, set_id, step, packed, flags

@@ -44,7 +44,7 @@ def _config(
     db: sqlite3.Connection, header: Header, segment_id: int, record: Record, body: dict[str, Any]
 ) -> None:
     row = (header.run_id, record.time_us, segment_id, record.sequence, json.dumps(body["values"]))
-    db.execute("INSERT INTO configs VALUES (?, ?, ?, ?, ?)", row)
+    db.execute("INSERT INTO configs VALUES (?, ?, ?, ?, ?, NULL)", row)
 
 
 def _tags(

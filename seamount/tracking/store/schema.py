@@ -23,9 +23,10 @@ CREATE TABLE runs (
     run_id TEXT PRIMARY KEY, project TEXT NOT NULL, name TEXT NOT NULL, owner TEXT NOT NULL,
     created_us INTEGER NOT NULL, state TEXT NOT NULL, ended_us INTEGER, error TEXT,
     said_state TEXT, said_us INTEGER NOT NULL DEFAULT 0, said_ended_us INTEGER,
-    deleted INTEGER NOT NULL DEFAULT 0,
+    deleted INTEGER NOT NULL DEFAULT 0, fork_run_id TEXT, fork_step,
     revision INTEGER NOT NULL, quiet_ns INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX runs_by_revision ON runs (revision);
+CREATE INDEX forks ON runs (fork_run_id) WHERE fork_run_id IS NOT NULL;
 CREATE TABLE segments (
     id INTEGER PRIMARY KEY, run_id TEXT NOT NULL, file TEXT NOT NULL, host TEXT NOT NULL,
     rank INTEGER NOT NULL, pid INTEGER NOT NULL, role TEXT NOT NULL, attempt INTEGER NOT NULL,
@@ -42,6 +43,7 @@ CREATE TABLE sets (
 CREATE TABLE series (
     id INTEGER PRIMARY KEY, run_id TEXT NOT NULL, name TEXT NOT NULL, rank INTEGER NOT NULL,
     attempt INTEGER NOT NULL, points INTEGER NOT NULL DEFAULT 0, bad INTEGER NOT NULL DEFAULT 0,
+    previews INTEGER NOT NULL DEFAULT 0,
     min_step, last_step, last_us INTEGER, last_value REAL, min_value REAL, max_value REAL,
     revision INTEGER NOT NULL DEFAULT 0, UNIQUE (run_id, name, rank, attempt));
 CREATE TABLE parts (
@@ -63,7 +65,7 @@ CREATE TABLE file_series (
     PRIMARY KEY (run_id, name, rank, segment_id, sequence)) WITHOUT ROWID;
 CREATE TABLE configs (
     run_id TEXT NOT NULL, time_us INTEGER NOT NULL, segment_id INTEGER NOT NULL,
-    sequence INTEGER NOT NULL, data TEXT NOT NULL,
+    sequence INTEGER NOT NULL, data TEXT NOT NULL, origin TEXT,
     PRIMARY KEY (run_id, time_us, segment_id, sequence)) WITHOUT ROWID;
 CREATE TABLE tags (
     run_id TEXT NOT NULL, key TEXT NOT NULL, value TEXT, time_us INTEGER NOT NULL,
