@@ -14,7 +14,7 @@ from pathlib import Path
 from seamount.core import locks
 from seamount.core.errors import UserError, explain_os_error
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 _BUSY_TIMEOUT_S = 60.0
 
 _SCHEMA = """

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from seamount.tracking.compat.neptune_query.filters import KNOWN_TYPES, BaseAttributeFilter
@@ -20,6 +21,7 @@ from seamount.tracking.query.attributes import IndexSource, each_config
 from seamount.tracking.query.evaluate import Texts
 from seamount.tracking.query.filters import Operand
 from seamount.tracking.store.index import Index
+from seamount.tracking.store.lineage import forks_among, joins, known_ancestors, metric_keys
 
 SINGLE = ("float", "int", "string", "bool", "datetime", "string_set")
 SERIES_TABLES = {
@@ -27,10 +29,10 @@ SERIES_TABLES = {
 }  # fmt: skip
 # A moment as log_configs writes it: ISO 8601 in UTC. A text that reads so is taken for one.
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3}|\.\d{6})?\+00:00", re.A)
-_LAST = {
+CELLS = {
     "strings": "value",
-    "histograms": "step, type, edges_and_values",
-    "file_series": "step, path, digest, size_bytes, mime",
+    "histograms": "type, edges_and_values",
+    "file_series": "step, path, size_bytes, mime",
 }
 Definition = tuple[str, str]  # (name, type)
 
@@ -121,12 +123,22 @@ class Attributes:
             found |= {(name, _tag_kind(value)) for name, value in tags.items()}
         for kind, table in {"float_series": "series", "file": "files", **SERIES_TABLES}.items():
             found |= {(name, kind) for name in self._names(table, run_ids)}
-        return found
+        return found | {each for i in forks_among(self.index, run_ids) for each in self._lent(i)}
 
     def _names(self, table: str, run_ids: Collection[str]) -> list[str]:
         ids = "(SELECT value FROM json_each(?))"
         query = f"SELECT DISTINCT name FROM {table} WHERE run_id IN {ids}"
         return [name for (name,) in self.index.db.execute(query, (json.dumps(list(run_ids)),))]
+
+    def _lent(self, run_id: str) -> Iterator[Definition]:
+        """Series that only a fork's ancestors logged."""
+        for name, _ in metric_keys(self.index, run_id):
+            yield name, "float_series"
+        for ancestor in known_ancestors(self.index, run_id):
+            for kind, table in SERIES_TABLES.items():
+                query = f"SELECT DISTINCT name FROM {table} WHERE run_id = ? AND step <= ?"
+                rows = self.index.db.execute(query, (ancestor.run_id, ancestor.up_to))
+                yield from ((name, kind) for (name,) in rows if joins(name))
 
     def _fetch(self, name: str, kind: str, ids: frozenset[str]) -> dict[str, Any]:
         if kind in SINGLE:
@@ -150,23 +162,35 @@ class Attributes:
     def _metric(self, name: str, ids: frozenset[str]) -> dict[str, Any]:
         """The last value of rank 0, or of the lowest rank that logged a metric of this name."""
         found = dict(self._source.values(Operand("last", name), ids))
-        ranks = lowest_ranks(self.index, "series", name, ids - found.keys())
+        missing = ids - found.keys()
+        ranks = lowest_ranks(self.index, "series", name, missing)
+        for run_id in forks_among(self.index, missing):
+            lent = [rank for other, rank in metric_keys(self.index, run_id) if other == name]
+            ranks |= {run_id: min(lent)} if lent else {}
         for rank in set(ranks.values()) - {0}:
             of_rank = {run_id for run_id, lowest in ranks.items() if lowest == rank}
             found |= self._source.values(Operand("last", f"{name}@{rank}"), of_rank)
         return found
 
     def _lasts(self, table: str, name: str, ids: frozenset[str]) -> dict[str, Any]:
-        ranks = lowest_ranks(self.index, table, name, ids)
+        found = {}
+        for run_id, rank in lowest_ranks(self.index, table, name, ids).items():
+            found[run_id] = self._last(table, run_id, name, rank, math.inf)
+        for run_id in forks_among(self.index, ids - found.keys()) if joins(name) else ():
+            for ancestor in known_ancestors(self.index, run_id):
+                for rank in lowest_ranks(self.index, table, name, [ancestor.run_id]).values():
+                    cell = self._last(table, ancestor.run_id, name, rank, ancestor.up_to)
+                    if cell is not None:
+                        found.setdefault(run_id, cell)
+        return found
+
+    def _last(self, table: str, run_id: str, name: str, rank: int, up_to: float) -> Any:
         query = (
-            f"SELECT {_LAST[table]} FROM {table} WHERE run_id = ? AND name = ? AND rank = ?"
-            " ORDER BY step DESC, time_us DESC, segment_id DESC, sequence DESC LIMIT 1"
+            f"SELECT {CELLS[table]} FROM {table} WHERE run_id = ? AND name = ? AND rank = ?"
+            " AND step <= ? ORDER BY step DESC, time_us DESC, segment_id DESC, sequence DESC"
         )
-        read = _CELLS[table]
-        return {
-            run_id: read(self.index.db.execute(query, (run_id, name, rank)).fetchone())
-            for run_id, rank in ranks.items()
-        }
+        found = self.index.db.execute(f"{query} LIMIT 1", (run_id, name, rank, up_to)).fetchone()
+        return None if found is None else cell(table, run_id, found)
 
     def _newest_files(self, name: str, ids: frozenset[str]) -> dict[str, Any]:
         query = (
@@ -186,19 +210,18 @@ def lowest_ranks(index: Index, table: str, name: str, ids: Collection[str]) -> d
     return dict(index.db.execute(query, (json.dumps(list(ids)), name)))
 
 
-def histogram_cell(row: tuple[Any, ...]) -> Histogram:
-    """(step, type, edges and values as JSON) as a cell of a table."""
-    edges, values = json.loads(row[2])
-    return Histogram(row[1], edges, values)
+def cell(table: str, run_id: str, row: tuple[Any, ...]) -> Any:
+    """The columns CELLS of a row: a text, a types.Histogram, or what a File is made of."""
+    if table == "strings":
+        return row[0]
+    if table == "histograms":
+        return Histogram(row[0], *json.loads(row[1]))
+    step, path, size_bytes, mime = row
+    return step, f"{run_id}/{path}", size_bytes, mime
 
 
 _OURS = ("sys/tags", "sys/group_tags", "sys/custom_run_id", "sys/name", "sys/experiment/name",
          "sys/experiment/is_head")  # fmt: skip
-_CELLS: dict[str, Callable[[tuple[Any, ...]], Any]] = {
-    "strings": lambda row: row[0],
-    "histograms": histogram_cell,
-    "file_series": lambda row: row,
-}
 
 
 def _tag_kind(value: str) -> str:

@@ -209,7 +209,7 @@ def _test(attribute: str | Attribute, operator: str, value: Any) -> Filter:
             f"Invalid value type: {type(value).__name__}. Expected int, float, str, or datetime."
         )
     if operator == "matches":
-        compile_pattern(value)
+        compile_pattern(str(value))
     return Filter(Test(_attribute(attribute).operand, operator, value))
 
 

@@ -134,22 +134,21 @@ class System:
 
     def parent(self, run_id: str) -> str | None:
         """Our id of the run that this one was forked from."""
-        return self._rows[run_id].get("fork_run_id") or self.tags.get(run_id, {}).get(_FORKED_FROM)
+        own = self._rows.get(run_id, {}).get("fork_run_id")
+        return own or self.tags.get(run_id, {}).get(_FORKED_FROM)
 
     def fork_step(self, run_id: str) -> float | None:
         """The last step that a fork takes over."""
-        step = self._rows[run_id].get("fork_step")
+        step = self._rows[run_id]["fork_step"]
         said = self.tags.get(run_id, {}).get(_FORK_STEP)
         return float(step) if step is not None else float(said) if said is not None else None
 
     def depth(self, run_id: str) -> int:
         """How many runs stand above this one."""
-        seen = {run_id}
-        above = self.parent(run_id)
-        while above in self._rows and above not in seen:
-            seen.add(above)
-            above = self.parent(above)
-        return len(seen) if above is not None and above not in seen else len(seen) - 1
+        seen = [run_id]
+        while (above := self.parent(seen[-1])) is not None and above not in seen:
+            seen.append(above)
+        return len(seen) - 1
 
     def _state(self, run_id: str) -> str:
         return self._rows[run_id]["state"]

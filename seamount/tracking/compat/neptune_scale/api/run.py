@@ -108,7 +108,7 @@ class Run(AbstractContextManager["Run"]):
             inner.capture(
                 enable_console_log_capture,
                 space,
-                tracked and tracked.namespace,
+                None if tracked is None else tracked.namespace,
                 bool(tracked and tracked.upload_run_command),
                 bool(tracked and tracked.upload_diff_head),
             ),
@@ -140,7 +140,7 @@ class Run(AbstractContextManager["Run"]):
         checks.step(step, optional=True)
         checks.of_type("metrics", data, dict, optional=False)
         completion = checks.preview(preview, preview_completion)
-        how = {"preview": True, "preview_completion": completion} if preview else {}
+        how: dict[str, Any] = {"preview": True, "preview_completion": completion} if preview else {}
         if (to := self._to()) is not None:
             numbers = self._faults.numbers(data)
             self._faults.attempt(lambda d: to.log_metrics(d, step, timestamp, **how), numbers)
