@@ -72,6 +72,15 @@ def get(
     run: Annotated[str, typer.Argument(help="Run id.")],
     metric: Annotated[str | None, typer.Option(help="Print this metric's points instead.")] = None,
     rank: Annotated[int, typer.Option(help="Rank whose strand is meant.")] = 0,
+    own: Annotated[
+        bool, typer.Option("--own", help="Of a fork its own points only, not its ancestors'.")
+    ] = False,
+    previews: Annotated[
+        bool, typer.Option("--previews", help="Provisional points of the metric too.")
+    ] = False,
+    lineage: Annotated[
+        bool, typer.Option("--lineage", help="Print what it was forked from, and what from it.")
+    ] = False,
     config: Annotated[bool, typer.Option("--config", help="Print the configuration.")] = False,
     files: Annotated[bool, typer.Option("--files", help="Print the files.")] = False,
     download: Annotated[
@@ -89,15 +98,14 @@ def get(
     """
     from seamount.tracking import query
 
-    chosen = [metric is not None, config, files, download is not None]
+    chosen = [metric is not None, config, files, lineage, download is not None]
     if sum(chosen) > 1:
-        raise UserError("give one of --metric, --config, --files and --download")
+        raise UserError("give one of --metric, --config, --files, --lineage and --download")
     if metric is not None:
-        points = query.points(store, run, metric, rank)
-        if not emit(points, json_file):
-            for point in points:
-                typer.echo(f"{point['step']}\t{point['value']}")
-        return
+        found = query.points(store, run, metric, rank, lineage=not own, include_previews=previews)
+        return _points(found, json_file)
+    if lineage:
+        return _lineage(query.lineage(store, run), json_file)
     found = query.run(store, run)
     if config or files:
         _part(found["config"] if config else found["files"], json_file)
@@ -159,7 +167,35 @@ def _list(
 
 def _line(row: dict[str, Any]) -> str:
     started, name = clock(row["created_us"]), one_line(row["name"])
-    return f"{row['run_id']}  {row['state']:<11}  {started}  {row['project']}  {name}"
+    fork = f"  (fork of {row['fork_run_id']} at {row['fork_step']})" if row["fork_run_id"] else ""
+    return f"{row['run_id']}  {row['state']:<11}  {started}  {row['project']}  {name}{fork}"
+
+
+def _points(points: list[dict[str, Any]], json_file: str | None) -> None:
+    if emit(points, json_file):
+        return
+    for point in points:
+        share = point.get("preview_completion")
+        word = (
+            "\tpreview" + ("" if share is None else f" {share:g}") if point.get("preview") else ""
+        )
+        typer.echo(f"{point['step']}\t{point['value']}{word}")
+
+
+def _lineage(found: dict[str, Any], json_file: str | None) -> None:
+    """The root first, the run itself marked, then what was forked from it."""
+    if emit(found, json_file):
+        return
+    if found["problem"]:
+        typer.echo(found["problem"], err=True)
+    for row in reversed(found["ancestors"]):
+        gone = "  (deleted)" if row["deleted"] else ""
+        typer.echo(f"{row['run_id']}  up to step {row['up_to']}{gone}")
+    typer.echo(f"{found['run_id']}  <- this run")
+    for row in found["descendants"]:
+        gone = "  (deleted)" if row["deleted"] else ""
+        origin = f"fork of {row['fork_run_id']} at step {row['fork_step']}{gone}"
+        typer.echo(f"{'  ' * row['generation']}{row['run_id']}  {origin}")
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:
@@ -187,6 +223,10 @@ def _show(run: dict[str, Any]) -> None:
     typer.echo(f"state    {run['state']}  started {clock(run['created_us'])}")
     if run["ended_us"]:
         typer.echo(f"ended    {clock(run['ended_us'])}")
+    if run["fork_run_id"]:
+        typer.echo(f"fork     of {run['fork_run_id']} at step {run['fork_step']}")
+    if run["lineage"]["problem"]:
+        typer.echo(f"warning  {run['lineage']['problem']}")
     if run["error"]:
         typer.echo(f"error    {run['error']['type']}: {run['error']['message']}")
         for line in run["error"].get("last_words", ()):

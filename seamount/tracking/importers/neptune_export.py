@@ -65,8 +65,19 @@ def runs(origin: Origin) -> Iterator[SourceRun]:
         except CorruptData as error:
             origin.report.add("Parquet files that cannot be read (left out)", error)
     by_sys_id = {(e.project_id, str(e.system.get("sys/id"))): e.run_id for e in found.values()}
-    for export in found.values():
-        yield export.run(by_sys_id)
+    yield from _parents_first([export.run(by_sys_id) for export in found.values()])
+
+
+def _parents_first(found: list[SourceRun]) -> Iterator[SourceRun]:
+    """The runs, each behind the one that it was forked from."""
+    waiting = {run.key: run for run in found}
+    for run in found:
+        line: list[SourceRun] = []
+        key: str | None = run.key
+        while key in waiting:
+            line.append(waiting.pop(key))
+            key = line[-1].fork_key
+        yield from reversed(line)
 
 
 def _parts(path: Path) -> list[Path]:

@@ -7,12 +7,11 @@ imported from where is noted in the run's folder (import.json), so that an uncha
 
 from __future__ import annotations
 
-import json
+import math
 import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +141,8 @@ def _one(
             raise
         note = _note(kind, run, number + 1, report)
         if noted is None:
-            _place_new(store, folder, _identity(run, run_id, project, report), note)
+            fork = _fork(store, kind, run, run_id, Report())
+            _place_new(store, folder, _identity(run, run_id, project, report, fork), note)
         elif writer.counts:
             _place_more(store, folder, run_id, note)
         else:
@@ -162,14 +162,30 @@ def _fill(
     tags = {"seamount.imported_from": kind}
     if run_id != run.wanted_id:
         tags["seamount.imported_id"] = run.wanted_id
-    if run.fork_key is not None:
+    if run.fork_key is not None and not _fork(store, kind, run, run_id, report):
         tags["seamount.fork_run_id"] = ids.choose(store, kind, run.fork_key, run.fork_wanted_id)[0]
-    if run.fork_step is not None:
-        tags["seamount.fork_step"] = f"{run.fork_step:g}"
+        if run.fork_step is not None:
+            tags["seamount.fork_step"] = f"{run.fork_step:g}"
     writer.write(Tags(tags, run.created_us))
     if run.deleted != bool(noted and noted.get("deleted")):
         writer.deleted(run.deleted)
     writer.close()
+
+
+def _fork(store: Store, kind: str, run: SourceRun, run_id: str, report: Report) -> Row:
+    """What run.json says of a fork; nothing where the parent or its step is not known here."""
+    if run.fork_key is None:
+        return {}
+    made = store.identity(run_id)
+    if made is not None:  # a run keeps what it was made as
+        return {} if made.fork_run_id is None else {"fork_run_id": made.fork_run_id}
+    parent, noted = ids.choose(store, kind, run.fork_key, run.fork_wanted_id)
+    step = run.fork_step
+    if noted is None or step is None or not math.isfinite(step):
+        why = "step is not known" if noted else "parent is not in the store"
+        report.add(f"forks whose {why} (kept as tags)", run.wanted_id)
+        return {}
+    return {"fork_run_id": parent, "fork_step": int(step) if float(step).is_integer() else step}
 
 
 def _read_only(run: SourceRun, report: Report, run_id: str, noted: Row | None) -> Row:
@@ -183,13 +199,16 @@ def _read_only(run: SourceRun, report: Report, run_id: str, noted: Row | None) -
     return {"run_id": run_id, "outcome": outcome, "counts": counts}
 
 
-def _identity(run: SourceRun, run_id: str, project: str | None, report: Report) -> RunIdentity:
+def _identity(
+    run: SourceRun, run_id: str, project: str | None, report: Report, fork: Row
+) -> RunIdentity:
     return RunIdentity(
         run_id,
         fitting.name(project or run.project, report, "project names", MAX_PROJECT_BYTES),
         fitting.name(run.name or run_id, report, "run names"),
         fitting.name(run.owner or "unknown", report, "owner names"),
         run.created_us,
+        **fork,
     )
 
 
@@ -207,7 +226,7 @@ def _note(kind: str, run: SourceRun, imports: int, report: Report) -> Row:
 
 def _place_new(store: Store, folder: Path, identity: RunIdentity, note: Row) -> None:
     """Give the whole run its name: from here on it is there."""
-    storage.write_bytes(str(folder / "run.json"), json.dumps(asdict(identity)).encode())
+    storage.write_bytes(str(folder / "run.json"), identity.to_json())
     storage.write_json(str(folder / ids.NOTE), note)
     _sync(folder)
     _rename(folder, store.run_folder(identity.run_id))

@@ -94,16 +94,21 @@ def snapshot(
         return _snapshot(index, run_id, name, rank, attempt)
 
 
-def all_snapshots(index: Index) -> dict[str, Snapshot]:
-    """Run id -> its snapshot, of every run that is not deleted, at one moment.
+def all_snapshots(index: Index, also: Iterable[str] = ()) -> dict[str, Snapshot]:
+    """Run id -> its snapshot, of every run that is not deleted (and of `also`), at one moment.
 
     `ids` are there only where a tail needs them.
     """
     with _moment(index):
-        visible = "run_id IN (SELECT run_id FROM runs WHERE NOT deleted)"
+        visible = (
+            "run_id IN (SELECT run_id FROM runs WHERE NOT deleted"
+            " UNION SELECT value FROM json_each(?))"
+        )
+        more = (json.dumps(list(also)),)
         query = f"SELECT DISTINCT run_id FROM segments WHERE position > compacted AND {visible}"
-        found = {run_id: _snapshot(index, run_id) for (run_id,) in index.db.execute(query)}
-        for run_id, file in index.db.execute(f"SELECT run_id, file FROM parts WHERE {visible}"):
+        found = {run_id: _snapshot(index, run_id) for (run_id,) in index.db.execute(query, more)}
+        query = f"SELECT run_id, file FROM parts WHERE {visible}"
+        for run_id, file in index.db.execute(query, more):
             if run_id not in found:
                 found[run_id] = Snapshot([], [], {}, {})
             if not found[run_id].tails:

@@ -18,6 +18,7 @@ from typing import Any
 from seamount.tracking.artifacts import blob_path, digest_of
 from seamount.tracking.query.run_view import RunView
 from seamount.tracking.query.runs_table import open_run
+from seamount.tracking.store.lineage import trace
 
 NAMESPACE = "source_code"
 _MAX_STATE_BYTES = 1 << 24
@@ -55,11 +56,23 @@ def audit(run_id: str, store: str | Path | None = None) -> Audit:
     """What a rerun of the run would lack: code, seeds, packages, configuration, files."""
     run = open_run(run_id, store)
     result, source = Audit(run_id), source_of(run)
+    _origin(result, run)
     _code(result, source)
     _environment(result, source)
     _settings(result, run)
     _files(result, run)
     return result
+
+
+def _origin(result: Audit, run: RunView) -> None:
+    """A fork begins where its parent was: without that it cannot be run again."""
+    if run.row["fork_run_id"] is None:
+        return
+    result.held.append(f"forked from {run.row['fork_run_id']} at step {run.row['fork_step']}")
+    with run.store.index() as index:
+        problem = trace(index, run.run_id)[1]
+    if problem:
+        result.missing.append(f"its origin: {problem}")
 
 
 def source_of(run: RunView) -> Source:

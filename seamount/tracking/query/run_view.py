@@ -18,10 +18,11 @@ from seamount.tracking.query.attributes import IndexSource, duration_s, error_te
 from seamount.tracking.query.filter_parser import parse_operand
 from seamount.tracking.query.filters import TIME
 from seamount.tracking.query.frames import Frame, frame, moment
-from seamount.tracking.query.histories import points_of, split_rank
+from seamount.tracking.query.histories import split_rank
 from seamount.tracking.store.folder import Store
 from seamount.tracking.store.index import Summary
-from seamount.tracking.store.series import strings
+from seamount.tracking.store.lineage import metric_keys
+from seamount.tracking.store.series import string_keys, strings
 
 
 @dataclass
@@ -100,21 +101,35 @@ class RunView:
         }
         return dict(sorted((foreign | files).items()))
 
-    def series(self, name: str, rank: int = 0) -> Frame:
-        """A metric's points by step (`step`, `value`, `time`), or a string series."""
+    def series(
+        self,
+        name: str,
+        rank: int = 0,
+        *,
+        lineage: bool = True,
+        include_previews: bool = False,
+    ) -> Frame:
+        """A metric's points by step (`step`, `value`, `time`), or a string series.
+
+        With previews also `preview` and `preview_completion`. A fork has its ancestors' before its
+        own unless not `lineage`; raises UserError where one is gone.
+        """
+        how = {"lineage": lineage, "include_previews": include_previews}
         with self.store.index() as index:
             for metric, of_rank in split_rank(name) if rank == 0 else [(name, rank)]:
-                if index.has_metric(self.run_id, metric, of_rank):
-                    points = points_of(index, self.run_id, metric, of_rank)
-                    rows = [(p.step, p.value, p.time_us) for p in points]
-                    return frame(("step", "value", "time"), rows, ["time"])
-            texts = strings(index, self.run_id, name, rank)
+                if index.has_metric(self.run_id, metric, of_rank, **how):
+                    columns = ["step", "value", "time_us"]
+                    columns += ["preview", "preview_completion"] if include_previews else []
+                    points = index.history(self.run_id, metric, of_rank, **how)
+                    rows = [tuple(getattr(p, each) for each in columns) for p in points]
+                    return frame([c.removesuffix("_us") for c in columns], rows, ["time"])
+            texts = strings(index, self.run_id, name, rank, lineage=lineage)
             if not texts:
-                known = index.db.execute(
-                    "SELECT name FROM series WHERE run_id = ?1 UNION"
-                    " SELECT name FROM strings WHERE run_id = ?1", (self.run_id,)
-                ).fetchall()  # fmt: skip
-                raise unknown("series", name, [text for (text,) in known])
+                keys = [
+                    *metric_keys(index, self.run_id, **how),
+                    *string_keys(index, self.run_id, lineage=lineage),
+                ]
+                raise unknown("series", name, sorted({text for text, _ in keys}))
             return frame(("step", "value"), texts)
 
     def download(self, name: str, to: str | Path = ".", *, version: int = -1) -> Path:
@@ -189,7 +204,10 @@ class RunView:
         return plain_row(self.row)
 
 
-_ROW = ("run_id", "project", "name", "owner", "state", "created_us", "ended_us")
+_ROW = (
+    "run_id", "project", "name", "owner", "state", "created_us", "ended_us", "fork_run_id",
+    "fork_step",
+)  # fmt: skip
 
 
 def plain_row(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from seamount.tracking.query.patterns import compile_pattern
 from seamount.tracking.query.run_view import RunView
 from seamount.tracking.store.folder import Store, open_store
 from seamount.tracking.store.index import Index
+from seamount.tracking.store.lineage import forks_among, metric_keys
 
 Where = str | Expression | None
 COLUMNS = ("run_id", "project", "name", "owner", "state", "created", "ended", "duration")
@@ -223,9 +224,13 @@ def _names(index: Index, kind: str, page: list[str]) -> set[str]:
     table, column = {"tag": ("tags", "key"), "file": ("files", "name")}.get(
         kind, ("series", "name")
     )
+    some = " AND points > 0" if table == "series" else ""
     ids = "(SELECT value FROM json_each(?))"
-    query = f"SELECT DISTINCT {column} FROM {table} WHERE run_id IN {ids}"
-    return {name for (name,) in index.db.execute(query, (json.dumps(page),))}
+    query = f"SELECT DISTINCT {column} FROM {table} WHERE run_id IN {ids}{some}"
+    found = {name for (name,) in index.db.execute(query, (json.dumps(page),))}
+    for fork in forks_among(index, page) if some else ():
+        found |= {name for name, _ in metric_keys(index, fork)}
+    return found
 
 
 def _micros(value: Any) -> int | None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def joined_summaries(index: Index, run_id: str, only: Key | None = None) -> list[Summary]:
     """Every metric (or the one of this name and rank) by name and rank, the ancestors' joined in.
 
-    An ancestor that is gone is warned of and left out.
+    Where an ancestor is gone, that is warned of, and the run's own are given.
     """
     own = index.summaries(run_id, lineage=False)
     found = {(s.name, s.rank): s for s in own if only in (None, (s.name, s.rank))}

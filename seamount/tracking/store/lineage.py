@@ -74,10 +74,11 @@ def ancestors(index: Index, run_id: str) -> list[Ancestor]:
 
 
 def known_ancestors(index: Index, run_id: str) -> list[Ancestor]:
-    """As `ancestors`, for questions to many runs: one that is gone is warned of and left out."""
+    """As `ancestors`, for questions to many runs: where one is gone, that is warned of and none."""
     found, problem = trace(index, run_id)
     if problem:
-        log.warning("%s; what it would lend is left out", problem)
+        log.warning("%s; the run's own points alone are counted", problem)
+        return []
     return found
 
 

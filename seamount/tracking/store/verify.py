@@ -12,6 +12,7 @@ from seamount.tracking.points import history
 from seamount.tracking.segments import codec
 from seamount.tracking.segments.codec import Decoder, Header
 from seamount.tracking.segments.strands import segment_files, writer_lives
+from seamount.tracking.store import lineage
 from seamount.tracking.store.folder import Store
 from seamount.tracking.store.index import Index
 
@@ -56,6 +57,7 @@ def verify(store: Store, run_id: str) -> dict[str, Any]:
         strands = _strands(store, run_id, problems)
         _compare(index, store, run_id, problems)
         files = _files(index, store, run_id, problems)
+        problems += filter(None, [lineage.trace(index, run_id)[1]])
     for strand in strands:
         problems += _complaints(strand)
     return {
