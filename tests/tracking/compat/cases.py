@@ -23,6 +23,7 @@ MODULES = (
 )
 PRIVATE = {  # of the real packages: helpers without a name in their documentation
     "AbstractContextManager", "warn_unsupported_params", "warn_unsupported_value_type",
+    "verify_type",
 }  # fmt: skip
 
 # (label, metric) -> points (step, value, time in ms, is preview, completion)

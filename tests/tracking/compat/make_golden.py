@@ -10,6 +10,7 @@ import importlib
 import json
 import os
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -144,7 +145,7 @@ def _buckets(labels: dict[str, str]) -> dict[str, Any]:
         data = {}
         for key, points in cases.BUCKETS.items():
             buckets = []
-            for number, (start, end) in enumerate(zip(edges, edges[1:], strict=False)):
+            for number, (start, end) in enumerate(pairwise(edges)):
                 inside = [p for p in points if start < p[0] <= end]
                 if inside:
                     first, last = inside[0], inside[-1]

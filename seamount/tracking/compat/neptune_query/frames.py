@@ -13,7 +13,7 @@ from seamount.tracking.compat.neptune_query.types import File
 PREVIEW = ("is_preview", "preview_completion")
 Piece = tuple[str, str, dict[str, Any]]  # label, attribute, columns by name
 _TYPES = {
-    "value": "float64", "absolute_time": "datetime64[ns, UTC]", "is_preview": "bool",
+    "value": "float64", "absolute_time": "int64", "is_preview": "bool",
     "preview_completion": "float64",
 }  # fmt: skip
 
@@ -37,6 +37,7 @@ def by_step(
     wide = long.set_index([word, "step", "path"])[list(fields)].unstack("path")
     if len(fields) == 1:
         wide.columns = pd.Index(wide.columns.get_level_values(1), dtype=object)
+        wide.columns.name = None
         return wide.sort_index(axis="columns").sort_index()
     paths = sorted(set(long["path"]))
     pairs = [(path, field) for path in paths for field in fields]
@@ -125,5 +126,5 @@ def _joined(pieces: Sequence[Piece], field: str, kind: str) -> Any:
     values = np.concatenate(arrays) if arrays else np.empty(0)
     if field == "absolute_time":  # Neptune keeps milliseconds
         milliseconds = values.astype("int64") // 1000
-        return pd.to_datetime(milliseconds, unit="ms", utc=True).astype(kind)
+        return pd.to_datetime(milliseconds, unit="ms", utc=True)
     return pd.Series(values, dtype=kind)

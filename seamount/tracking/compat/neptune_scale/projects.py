@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from enum import Enum
 from typing import Any
 
 from seamount.core import locks, storage
@@ -12,14 +13,21 @@ from seamount.tracking.compat.neptune_scale.inner import store_of_scripts
 from seamount.tracking.store.folder import Store
 
 _QUALIFIED = re.compile(r"(?:([\w\-.]+)/)?([\w\-.]+)")
-_VISIBILITIES = ("priv", "pub", "workspace")
+
+
+class ProjectVisibility(Enum):
+    """Who saw a project at Neptune; noted, and of no effect here."""
+
+    PRIVATE = "priv"
+    PUBLIC = "pub"
+    WORKSPACE = "workspace"
 
 
 def create_project(
     name: str,
     *,
     workspace: str | None = None,
-    visibility: str = "priv",
+    visibility: str = ProjectVisibility.PRIVATE.value,
     description: str | None = None,
     key: str | None = None,
     fail_if_exists: bool = False,
@@ -33,8 +41,7 @@ def create_project(
     for what, value in (("workspace", workspace), ("description", description), ("key", key)):
         checks.of_type(what, value, str)
     checks.of_type("name", name, str, optional=False)
-    if visibility not in _VISIBILITIES:
-        raise ValueError(f"visibility {visibility!r} is not one of {', '.join(_VISIBILITIES)}")
+    visibility = ProjectVisibility(visibility).value
     full = normalize_project_name(name, workspace)
     store = store_of_scripts()
     with locks.held(store.folder / "projects.lock"):
