@@ -127,7 +127,8 @@ class Attributes:
 
     def _names(self, table: str, run_ids: Collection[str]) -> list[str]:
         ids = "(SELECT value FROM json_each(?))"
-        query = f"SELECT DISTINCT name FROM {table} WHERE run_id IN {ids}"
+        some = " AND points > 0" if table == "series" else ""  # not of previews alone
+        query = f"SELECT DISTINCT name FROM {table} WHERE run_id IN {ids}{some}"
         return [name for (name,) in self.index.db.execute(query, (json.dumps(list(run_ids)),))]
 
     def _lent(self, run_id: str) -> Iterator[Definition]:

@@ -227,9 +227,7 @@ def _metrics(
         ranks = points.metric_names(index, run_id, lineage=lineage, previews=previews)
         for name, rank in ranks.items():
             if any(_meant(name, names) for names in leaves):
-                found = points.metric(
-                    index, run_id, name, rank, lineage=lineage, include_previews=previews
-                )
+                found = points.metric(index, run_id, name, rank, lineage=lineage, previews=previews)
                 yield chosen.label(run_id), name, found
 
 

@@ -21,14 +21,18 @@ def metric_names(index: Index, run_id: str, *, lineage: bool, previews: bool) ->
     return ranks
 
 
-def metric(index: Index, run_id: str, name: str, rank: int, **which: Any) -> dict[str, Any]:
+def metric(
+    index: Index, run_id: str, name: str, rank: int, *, lineage: bool, previews: bool
+) -> dict[str, Any]:
     """Columns step, value, absolute_time (us), is_preview, preview_completion; a point a step.
 
-    Of points logged at one step the newest counts. `which` as Index.columns takes it.
+    Of points logged at one step the newest counts. Where an ancestor of a fork is gone, the run's
+    own points come back, and it is warned of.
     """
     import numpy as np
 
-    found = index.columns(run_id, name, rank, **which)
+    joined = lineage and bool(known_ancestors(index, run_id))
+    found = index.columns(run_id, name, rank, lineage=joined, include_previews=previews)
     steps = found.steps.astype(np.float64)
     newest = np.append(steps[1:] != steps[:-1], True)[: len(steps)]
     previews = found.previews[newest]
