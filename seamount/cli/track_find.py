@@ -102,8 +102,8 @@ def get(
     if sum(chosen) > 1:
         raise UserError("give one of --metric, --config, --files, --lineage and --download")
     if metric is not None:
-        found = query.points(store, run, metric, rank, lineage=not own, include_previews=previews)
-        return _points(found, json_file)
+        points = query.points(store, run, metric, rank, lineage=not own, include_previews=previews)
+        return _points(points, json_file)
     if lineage:
         return _lineage(query.lineage(store, run), json_file)
     found = query.run(store, run)

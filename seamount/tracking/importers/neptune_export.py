@@ -64,7 +64,10 @@ def runs(origin: Origin) -> Iterator[SourceRun]:
                 export.system |= system
         except CorruptData as error:
             origin.report.add("Parquet files that cannot be read (left out)", error)
-    by_sys_id = {(e.project_id, str(e.system.get("sys/id"))): e.run_id for e in found.values()}
+    by_sys_id = {
+        (e.project_id, str(e.system["sys/id"])): e.run_id
+        for e in found.values() if "sys/id" in e.system
+    }  # fmt: skip
     yield from _parents_first([export.run(by_sys_id) for export in found.values()])
 
 

@@ -117,7 +117,9 @@ def test_configs_tags_runs_and_series(ask):
 def test_names_and_columns_can_be_asked_for(ask):
     assert {"metrics", "runs"} <= set(ask("show tables").column("name").to_pylist())
     columns = ask("describe metrics").column("column_name").to_pylist()
-    assert columns == ["run_id", "name", "rank", "attempt", "step", "whole_step", "time", "value"]
+    assert columns == [
+        "run_id", "name", "rank", "attempt", "step", "whole_step", "time", "value", "logged_by",
+    ]  # fmt: skip
 
 
 def test_a_large_whole_step_is_exact(store):
