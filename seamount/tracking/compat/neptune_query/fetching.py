@@ -58,6 +58,7 @@ def table(
     everywhere: bool = False,
 ) -> Any:
     """A row a run, a column an attribute; series show their last value."""
+    frames.need_pandas()
     arguments.positive("limit", limit)
     descending = arguments.sort_direction(sort_direction)
     if not isinstance(sort_by, str | Attribute):
@@ -113,6 +114,7 @@ def metric_buckets(
     previews: bool,
 ) -> Any:
     """One point a bucket of steps."""
+    frames.need_pandas()
     arguments.buckets(x, limit)
     which = restricted(wanted_attributes(y), ["float_series"])
     with selection(containers, given, project) as chosen:
@@ -159,6 +161,7 @@ def series(
 
 def download(containers: Containers, files: Any, destination: str | Path | None) -> Any:
     """Copy files into `destination` (the working folder) and tell their paths."""
+    frames.need_pandas()
     import pandas as pd
 
     if not isinstance(files, File | Iterable):
@@ -213,6 +216,7 @@ def _target(file: File) -> Path:
 
 
 def _check_points(step_range: Any, tail_limit: Any, include_time: Any) -> None:
+    frames.need_pandas()
     arguments.step_range(step_range)
     arguments.positive("tail_limit", tail_limit)
     arguments.include_time(include_time)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from seamount.core.errors import UserError
 from seamount.tracking.compat.neptune_query.exceptions import ConflictingAttributeTypes
 from seamount.tracking.compat.neptune_query.selection import Selection
 from seamount.tracking.compat.neptune_query.types import File
@@ -16,6 +17,14 @@ _TYPES = {
     "value": "float64", "absolute_time": "int64", "is_preview": "bool",
     "preview_completion": "float64",
 }  # fmt: skip
+
+
+def need_pandas() -> None:
+    """UserError where frames cannot be made."""
+    import importlib.util
+
+    if importlib.util.find_spec("pandas") is None:
+        raise UserError("pandas is not installed: pip install 'seamount[neptune]'")
 
 
 def by_step(
