@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import mimetypes
 import os
 import shutil
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ from seamount.tracking.serialisers import File, encode
 from seamount.tracking.store.folder import Store
 
 _CHUNK = 1 << 20
+UNTYPED = "application/octet-stream"
 
 
 def put(store: Store, run_id: str, name: str, source: str | Path | bytes) -> dict[str, object]:
@@ -53,6 +55,13 @@ def expand(files: Mapping[str, Any]) -> dict[str, File]:
         else:
             flat[name] = encode(source)
     return flat
+
+
+def mime_type(name: str, file: File) -> str:
+    """The file's own type; of bytes that have none, what the name's suffix says."""
+    if file.mime_type != UNTYPED:
+        return file.mime_type
+    return mimetypes.guess_type(name)[0] or UNTYPED
 
 
 def blob_path(store: Store, digest: str) -> Path:

@@ -143,7 +143,7 @@ class LogCalls(ABC):
         self._open()
         entries = {
             name: artifacts.put(self._store, self.run_id, name, file.source)
-            | {"mime": file.mime_type}
+            | {"mime": artifacts.mime_type(name, file)}
             for name, file in artifacts.expand(files).items()
         }
         self._event({"kind": "files", "files": entries})
