@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from seamount.core import lineage, storage
+from seamount.core.durable import fsync_folder
 from seamount.core.errors import CorruptData, SeamountError, explain_os_error
 
 log = logging.getLogger("seamount")
@@ -149,16 +150,8 @@ def _publish(temporary: Path, final: Path, step: int, about: dict[str, Any]) -> 
     if final.exists():  # from a run that was continued from an earlier step
         shutil.rmtree(final)
     os.replace(temporary, final)
-    _sync_folder(final.parent)
+    fsync_folder(final.parent)
     storage.write_bytes(str(final.parent / LATEST), final.name.encode() + b"\n")
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _drop_old(root: Path, newest: str, keep: int) -> None:

@@ -40,8 +40,9 @@ class Audit:
 
 @dataclass(frozen=True)
 class Source:
-    """What a run recorded of its code and environment."""
+    """What a run recorded of its code and environment: `tags` without their namespace."""
 
+    namespace: str
     tags: Mapping[str, str]
     state: Mapping[str, Any]
     has_diff: bool
@@ -88,7 +89,7 @@ def source_of(run: RunView) -> Source:
     if "commit" not in own and "mlflow.source.git.commit" in tags:
         own["commit"] = tags["mlflow.source.git.commit"]
     state = _json_file(run, f"{namespace}/state.json", files)
-    return Source(own, state, f"{namespace}/diff.patch" in files)
+    return Source(namespace, own, state, f"{namespace}/diff.patch" in files)
 
 
 def _json_file(run: RunView, name: str, files: Mapping[str, Any]) -> dict[str, Any]:
@@ -200,12 +201,8 @@ def _same(left: Any, right: Any) -> bool:
 
 
 def _own_tags(run: RunView) -> dict[str, str]:
-    described = source_of(run).tags
-    return {
-        key: value
-        for key, value in run.tags.items()
-        if not key.startswith("mlflow.") and key.rpartition("/")[2] not in described
-    }
+    described = ("mlflow.", f"{source_of(run).namespace}/")
+    return {key: value for key, value in run.tags.items() if not key.startswith(described)}
 
 
 def _lasts(run: RunView) -> dict[str, float]:

@@ -16,11 +16,14 @@ Times are UTC. `step` is a double; `whole_step` is the same rounded down, exact 
 from __future__ import annotations
 
 import importlib.util
+import math
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seamount.core.errors import CorruptData, UserError
 from seamount.tracking.configs import as_text
+from seamount.tracking.names import unicode_text
 from seamount.tracking.store.folder import open_store
 from seamount.tracking.store.index import Index
 from seamount.tracking.store.lineage import PROCESS_ONLY, known_ancestors
@@ -239,11 +242,17 @@ def _configs(index: Index) -> Any:
     for run in index.runs():
         snapshots = index.configs(run["run_id"])
         for name, value in (snapshots[-1]["values"] if snapshots else {}).items():
-            number = float(value) if type(value) in (int, float) else None
-            rows.append((run["run_id"], name, as_text(value), number))
+            rows.append((run["run_id"], name, unicode_text(as_text(value)), _number(value)))
     return _table(
         {"run_id": "string", "name": "string", "value": "string", "number": "float64"}, rows
     )
+
+
+def _number(value: Any) -> float | None:
+    """A config's value as SQL has it; an integer beyond doubles is infinite."""
+    if type(value) is int and abs(value) > sys.float_info.max:
+        return math.inf if value > 0 else -math.inf
+    return float(value) if type(value) in (int, float) else None
 
 
 def _tags(index: Index) -> Any:

@@ -1,4 +1,4 @@
-"""Points of metrics for queries: the one place that asks the store for them."""
+"""Metrics as queries name them: `NAME` or `NAME@RANK`, and their steps and values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def points_of(
 
 
 def values_of(index: Index, run_id: str, name: str, rank: int) -> tuple[list[Any], list[float]]:
-    """(steps, values) of a metric by step."""
+    """(steps, values) of a metric by step, as its attempts follow on."""
     points = points_of(index, run_id, name, rank)
     return [p.step for p in points], [p.value for p in points]
 

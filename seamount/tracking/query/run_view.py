@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from typing import Any
 
 from seamount.core.errors import CorruptData, UserError, explain_os_error
 from seamount.core.registry import unknown
-from seamount.tracking.artifacts import blob_path, digest_of
+from seamount.tracking.artifacts import blob_path, digest_of, is_partial, partial_name
 from seamount.tracking.names import check_artifact_path
 from seamount.tracking.query.attributes import IndexSource, duration_s, error_text
 from seamount.tracking.query.filter_parser import parse_operand
@@ -101,6 +100,17 @@ class RunView:
         }
         return dict(sorted((foreign | files).items()))
 
+    def files_of(self, name: str) -> dict[str, dict[str, Any]]:
+        """The entries of the file `name`, or of all files below a folder of that name.
+
+        Raises UserError where the run has neither.
+        """
+        every = self.artifacts
+        found = {n: e for n, e in every.items() if n == name or n.startswith(f"{name}/")}
+        if not found:
+            raise unknown("file", name, list(every))
+        return found
+
     def series(
         self,
         name: str,
@@ -140,12 +150,9 @@ class RunView:
         an unknown name, CorruptData for changed content.
         """
         check_artifact_path(name)
-        below = [each for each in self.artifacts if each.startswith(f"{name}/")]
-        if name not in self.artifacts and not below:
-            raise unknown("file", name, list(self.artifacts))
         target = Path(to) / name
         try:
-            for each in below or [name]:
+            for each in self.files_of(name):
                 self.copy_to(each, Path(to) / each, version)
         except OSError as error:
             raise explain_os_error(error, f"downloading {name} to {to}") from error
@@ -168,18 +175,21 @@ class RunView:
                 "was changed (`seamount track verify` names all such files)"
             )
         target.parent.mkdir(parents=True, exist_ok=True)
-        partial = target.with_name(f".{os.urandom(6).hex()}.partial")
-        shutil.copyfile(source, partial)
-        partial.replace(target)
+        partial = partial_name(target)
+        try:
+            shutil.copyfile(source, partial)
+            partial.replace(target)
+        finally:
+            partial.unlink(missing_ok=True)
 
     def _content(self, name: str, version: int) -> tuple[str | None, Path]:
         query = (
-            "SELECT digest, time_us FROM files WHERE run_id = ?1 AND name = ?2 UNION ALL"
-            " SELECT digest, time_us FROM file_series WHERE run_id = ?1 AND path = ?2"
-            " ORDER BY time_us"
+            "SELECT digest, time_us, segment_id FROM files WHERE run_id = ?1 AND name = ?2"
+            " UNION ALL SELECT digest, time_us, segment_id FROM file_series"
+            " WHERE run_id = ?1 AND path = ?2 ORDER BY time_us, segment_id"
         )
         with self.store.index() as index:
-            digests = [d for d, _ in index.db.execute(query, (self.run_id, name))]
+            digests = [d for d, *_ in index.db.execute(query, (self.run_id, name))]
         if not digests:
             return None, self._shown()[name]
         if not -len(digests) <= version < len(digests):
@@ -192,7 +202,7 @@ class RunView:
             path.relative_to(root).as_posix(): path
             for root in self._roots()
             for path in root.rglob("*")
-            if path.is_file() and not path.is_symlink()
+            if path.is_file() and not path.is_symlink() and not is_partial(path)
         }
 
     def _roots(self) -> list[Path]:

@@ -17,7 +17,7 @@ from seamount.tracking.query.attributes import IndexSource, each_config
 from seamount.tracking.query.evaluate import Source, operands, select
 from seamount.tracking.query.filter_parser import parse_filter, parse_operand
 from seamount.tracking.query.filters import TIME, And, Column, Expression, Operand, Test, checked
-from seamount.tracking.query.frames import Frame, moment
+from seamount.tracking.query.frames import Frame, micros, moment
 from seamount.tracking.query.patterns import compile_pattern
 from seamount.tracking.query.run_view import RunView
 from seamount.tracking.store.folder import Store, open_store
@@ -48,12 +48,11 @@ class RunTable:
     @property
     def frame(self) -> Frame:
         """The columns as plain lists."""
-        names = [(str(operand), operand.type == TIME) for operand in self.columns]
-        table = {
-            name: [_micros(view.known[name]) if time else view.known[name] for view in self.views]
-            for name, time in names
-        }
-        return Frame(table, frozenset(name for name, time in names if time))
+        table = {str(o): [view.known[str(o)] for view in self.views] for o in self.columns}
+        times = frozenset(str(operand) for operand in self.columns if operand.type == TIME)
+        for name in times:
+            table[name] = [None if value is None else micros(value) for value in table[name]]
+        return Frame(table, times)
 
     def rows(self) -> list[dict[str, Any]]:
         """A dict a run; moments as datetimes in UTC."""
@@ -231,12 +230,3 @@ def _names(index: Index, kind: str, page: list[str]) -> set[str]:
     for fork in forks_among(index, page) if some else ():
         found |= {name for name, _ in metric_keys(index, fork)}
     return found
-
-
-def _micros(value: Any) -> int | None:
-    import datetime
-
-    if value is None:
-        return None
-    since = value - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-    return since // datetime.timedelta(microseconds=1)

@@ -65,7 +65,7 @@ class Header:
 
     @property
     def file_name(self) -> str:
-        """Name in the run's folder; sorts by rank, attempt and part."""
+        """Name in the run's folder (strands.segment_files puts them in order)."""
         kind = "w" if self.role == "watch" else "r"
         return (
             f"{kind}{self.rank:06d}.a{self.attempt:04d}.{self.host}.{self.pid}."
@@ -197,11 +197,13 @@ class Decoder:
                 value: Any = self._metrics(body, flags)
             elif kind == KEYS:
                 set_id = _SET.unpack_from(rest)[0]
-                self.sets[set_id] = tuple(json.loads(bytes(rest[_SET.size :])))
+                names = tuple(json.loads(bytes(rest[_SET.size :])))
+                "".join(names).encode()  # names are texts, and Unicode
+                self.sets[set_id] = names
                 value = (set_id, self.sets[set_id])
             else:
                 value = json.loads(bytes(rest))
-        except (struct.error, ValueError, KeyError):
+        except (struct.error, ValueError, KeyError, TypeError, RecursionError):
             return None
         return Record(kind, flags, sequence, time_us, value, preview)
 

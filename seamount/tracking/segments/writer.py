@@ -8,6 +8,7 @@ every later call tries again; what exceeds the memory bound is counted and leave
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import errno
 import fcntl
@@ -21,6 +22,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from seamount.core.durable import fsync_file, fsync_folder
 from seamount.core.errors import UserError, explain_os_error
 from seamount.tracking.names import bad_metrics, check_name
 from seamount.tracking.segments import codec
@@ -127,6 +129,8 @@ class SegmentWriter:
         try:
             packed = pack(*data.values()) + end
             content = codec.encode_keys(self._sequence, time_us, set_id, names)
+            if len(content) > codec.MAX_BODY_BYTES:
+                raise UserError(f"{len(names)} names of {len(content)} bytes: log fewer a call")
             content += codec.encode_metrics(
                 self._sequence + 1, time_us, set_id, step, packed, flags
             )
@@ -258,7 +262,7 @@ class SegmentWriter:
     def _flush(self) -> None:
         os.fsync(self._fd)
         if not self._name_flushed:
-            fsync_folder(self._folder)
+            flush_names(self._folder)
             self._name_flushed = True
 
     def seal(self, value: dict[str, Any]) -> None:
@@ -279,13 +283,12 @@ class SegmentWriter:
                     self._fd = -1
 
 
-def fsync_folder(folder: Path) -> None:
-    """Flush a folder's names to disk: a file whose name is lost is lost, whatever it holds."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+def flush_names(folder: Path) -> None:
+    """Flush to disk what a run's segments are found by: its identity, its folder, their names."""
+    with contextlib.suppress(FileNotFoundError):
+        fsync_file(folder / "run.json")  # of an import it is written last
+    fsync_folder(folder)
+    fsync_folder(folder.parent)
 
 
 def _forked(this: weakref.ReferenceType[SegmentWriter]) -> None:

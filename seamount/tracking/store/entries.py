@@ -30,7 +30,11 @@ def point(step: float, value: float, time_us: int, share: float) -> Point:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A metric of one rank: how many points (all attempts), the newest attempt's last, min, max."""
+    """A metric of one rank: how many points (all attempts), the newest attempt's last, min, max.
+
+    What an earlier attempt reached before its restart step is in the history and in `min(NAME)` of
+    a query, not in `min_value`. SQLite knows no -0.0: here it is 0.0, in the points it stays.
+    """
 
     name: str
     rank: int

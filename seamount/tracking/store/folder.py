@@ -16,12 +16,13 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seamount.core import settings
+from seamount.core.durable import fsync_file, fsync_folder
 from seamount.core.errors import CorruptData, UserError, explain_os_error
 from seamount.tracking.names import (
     check_name,
@@ -169,12 +170,11 @@ class Store:
     def index(self) -> Iterator[Index]:
         """The index as it stands (call `refresh` first to see what was just logged)."""
         from seamount.tracking.store.index import open_index
+        from seamount.tracking.store.schema import explained
 
-        index = open_index(self.folder / "index.db")
-        try:
+        path = self.folder / "index.db"
+        with explained(path), closing(open_index(path)) as index:
             yield index
-        finally:
-            index.close()
 
 
 def open_store(uri: str | Path | None = None, *, create: bool = True) -> Store:
@@ -188,6 +188,8 @@ def open_store(uri: str | Path | None = None, *, create: bool = True) -> Store:
             (folder / "segments").mkdir(parents=True, exist_ok=True)
             text = json.dumps({"format": FORMAT, "version": VERSION}) + "\n"
             _write_once(mark, text.encode())
+            fsync_file(mark)
+            fsync_folder(folder)
         if _check_format(mark) < VERSION:
             _migrate(folder)
     except OSError as error:
@@ -224,14 +226,14 @@ def _write_once(path: Path, content: bytes) -> bool:
     if path.exists():
         return False
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
-    temporary.write_bytes(content)
     try:
+        temporary.write_bytes(content)
         os.link(temporary, path)
         return True
     except FileExistsError:
         return False
     finally:
-        temporary.unlink()
+        temporary.unlink(missing_ok=True)
 
 
 def _user() -> str:

@@ -84,7 +84,7 @@ class Index:
         """
         query = (
             "SELECT iif(origin IS NULL, time_us, created_us), data, origin FROM configs"
-            " JOIN runs USING (run_id) WHERE run_id = ? ORDER BY time_us, segment_id"
+            " JOIN runs USING (run_id) WHERE run_id = ? ORDER BY time_us, segment_id, sequence"
         )
         snapshots: list[dict[str, Any]] = []
         values: dict[str, Any] = {}
@@ -100,7 +100,8 @@ class Index:
     def files(self, run_id: str) -> dict[str, dict[str, Any]]:
         """Name -> {"digest", "size_bytes", "versions"} of the newest version of each file."""
         newest: dict[str, dict[str, Any]] = {}
-        query = "SELECT name, digest, size_bytes FROM files WHERE run_id = ? ORDER BY name, time_us"
+        query = "SELECT name, digest, size_bytes FROM files WHERE run_id = ?"
+        query += " ORDER BY name, time_us, segment_id"
         for name, content_hash, size in self.db.execute(query, (run_id,)):
             versions = newest.get(name, {"versions": 0})["versions"] + 1
             newest[name] = {"digest": content_hash, "size_bytes": size, "versions": versions}

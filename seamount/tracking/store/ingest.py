@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import logging
+import sqlite3
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from seamount.core.errors import CorruptData
 from seamount.tracking.segments import codec
 from seamount.tracking.segments.codec import Decoder, Header, Record
+from seamount.tracking.segments.reader import header_of
 from seamount.tracking.segments.strands import segment_files, writer_lives
 from seamount.tracking.store import aggregates
 from seamount.tracking.store.aggregates import Aggregate
@@ -35,6 +37,11 @@ if TYPE_CHECKING:
 log = logging.getLogger("seamount.tracking")
 
 PIECE_BYTES = 1 << 23
+# What records of a faulty (or hostile) writer raise: no such key, another type, too large.
+_SENSELESS = (
+    ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
+    sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.ProgrammingError,
+)  # fmt: skip
 _QUIET_S = 2.0
 
 
@@ -55,7 +62,7 @@ def ingest(store: Store, index: Index, run_id: str | None = None, *, light: bool
             continue
         try:
             _ingest_run(store, index, each, changed_ns, new=each not in known, light=light)
-        except CorruptData as error:  # one damaged run must not hide the others
+        except (CorruptData, OSError, *_SENSELESS) as error:  # one run must not hide the others
             log.warning("run %s is left out: %s", each, error)
 
 
@@ -112,7 +119,7 @@ def _ingest_segment(
     if row.get("state") == "sealed":
         return True
     try:
-        header = _read_header(path)
+        header = header_of(path)
     except CorruptData as error:
         log.warning("%s; it is left out (`seamount track verify %s`)", error, run_id)
         return False
@@ -134,15 +141,6 @@ def _ingest_segment(
             piece.save(ended=not lives and not more)
         if not more:
             return piece.sealed or not lives
-
-
-def _read_header(path: Path) -> tuple[Header, int]:
-    """A segment's header and where its records begin; a file gets its name after both."""
-    with path.open("rb") as stream:
-        found = codec.read_header(stream.read(1 << 16), str(path))
-    if found is None:
-        raise CorruptData(f"{path} has no whole header")
-    return found
 
 
 @dataclass
@@ -248,8 +246,12 @@ class _Piece:
             self.sealed = True
             error = json.dumps(body["error"]) if body.get("error") else None
             self.end = (body.get("state"), record.time_us, error)
-        else:
+            return
+        try:
             apply_event(self.index.db, self.header, self.segment_id, record, body)
+        except _SENSELESS as error:  # nor one event the rest of its run
+            self.decoder.damaged += 1
+            log.warning("an event of run %s is left out: %s", self.header.run_id, error)
 
     def save(self, *, ended: bool) -> None:
         """Write the position, the summaries and the run's state: the same transaction."""

@@ -238,8 +238,12 @@ def test_a_parent_taken_away_is_told_and_never_passed_over(store, history, caplo
         assert not result["ok"] and said in result["problems"][0]
         assert any(said in text for text in query.audit("f", store.folder).missing)
         caplog.clear()  # a question to many runs is answered, with a word
-        (row,) = query.runs("run_id = 'f'", store=store.folder, columns=["count(loss)"])
-        assert row["count(loss)"] == 1 and said in caplog.text
+        (row,) = query.runs("run_id = 'f'", store=store.folder, columns=[
+            "count(loss)", "mean(loss)"])  # fmt: skip
+        assert list(row.known.values()) == [1, 1.0] and said in caplog.text
+        rows = query.sql("select step from metrics where run_id = 'f'", store.folder).to_pylist()
+        assert rows == [{"step": 1}]
+        assert query.metrics("loss", "run_id = 'f'", store=store.folder).columns["step"] == [1]
     (store.folder / "elsewhere").rename(store.segments / "p")
     assert [p.step for p in history(store, "f", "loss")] == [0, 1]
 

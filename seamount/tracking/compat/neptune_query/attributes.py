@@ -196,7 +196,7 @@ class Attributes:
     def _newest_files(self, name: str, ids: frozenset[str]) -> dict[str, Any]:
         query = (
             "SELECT run_id, name, size_bytes, mime FROM files WHERE name = ?2 AND run_id IN"
-            " (SELECT value FROM json_each(?1)) ORDER BY time_us"
+            " (SELECT value FROM json_each(?1)) ORDER BY time_us, segment_id"
         )
         rows = self.index.db.execute(query, (json.dumps(list(ids)), name))
         return {run_id: (None, f"{run_id}/{path}", size, mime) for run_id, path, size, mime in rows}
