@@ -15,6 +15,7 @@ from seamount.cli.json_output import JsonCommand, JsonOption, emit
 from seamount.cli.track_find import StoreOption, best, get, ls, query
 from seamount.cli.track_import import import_runs
 from seamount.cli.track_judge import audit, importance, promote
+from seamount.cli.track_plot import open_picture, plot
 from seamount.core import settings
 from seamount.core.errors import SeamountError, UserError
 from seamount.core.wording import one_line
@@ -33,6 +34,8 @@ app.command(cls=JsonCommand)(best)
 app.command(cls=JsonCommand)(audit)
 app.command(cls=JsonCommand)(importance)
 app.command(cls=JsonCommand)(promote)
+app.command(cls=JsonCommand)(plot)
+app.command("open", cls=JsonCommand)(open_picture)
 app.command("import", cls=JsonCommand)(import_runs)
 
 

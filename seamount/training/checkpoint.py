@@ -109,12 +109,16 @@ def save(root: Path, step: int, state: dict[str, Any], about: dict[str, Any], ke
     return final
 
 
-def load(checkpoint: Checkpoint, state: dict[str, Any]) -> None:
-    """Fill the tensors of `state` in place from `checkpoint`, whatever layout wrote it."""
+def load(checkpoint: Checkpoint, state: dict[str, Any], together: bool = True) -> None:
+    """Fill the tensors of `state` in place from `checkpoint`, whatever layout wrote it.
+
+    All ranks call it, unless one reads for itself (`together` False).
+    """
     import torch.distributed.checkpoint as dcp
 
+    alone = not together or _ranks() == 1
     with _alone_on_purpose():
-        dcp.load(state, checkpoint_id=str(checkpoint.folder), no_dist=_ranks() == 1)
+        dcp.load(state, checkpoint_id=str(checkpoint.folder), no_dist=alone)
 
 
 def saved_keys(checkpoint: Checkpoint) -> set[str]:

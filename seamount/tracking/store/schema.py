@@ -16,7 +16,7 @@ from pathlib import Path
 from seamount.core import locks
 from seamount.core.errors import CorruptData, UserError, explain_os_error
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 _BUSY_TIMEOUT_S = 60.0
 
 _SCHEMA = """
