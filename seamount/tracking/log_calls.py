@@ -142,8 +142,9 @@ class LogCalls(ABC):
 
         self._open()
         entries = {
-            name: artifacts.put(self._store, self.run_id, name, source)
-            for name, source in artifacts.expand(files).items()
+            name: artifacts.put(self._store, self.run_id, name, file.source)
+            | {"mime": artifacts.mime_type(name, file)}
+            for name, file in artifacts.expand(files).items()
         }
         self._event({"kind": "files", "files": entries})
         return {name: str(entry["digest"]) for name, entry in entries.items()}
