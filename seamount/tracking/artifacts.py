@@ -60,6 +60,16 @@ def expand(files: Mapping[str, Any]) -> dict[str, File]:
     return flat
 
 
+def show(store: Store, run_id: str, name: str, digest: str) -> None:
+    """Show content that the store has under the run's file `name`, over an earlier version.
+
+    Raises UserError for a name that may not be one, OSError where the content is not there.
+    """
+    target = _inside(store.artifact_folder(run_id), name)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _show(blob_path(store, digest), target)
+
+
 def mime_type(name: str, file: File) -> str:
     """The file's own type; of bytes that have none, what the name's suffix says."""
     if file.mime_type != UNTYPED:
