@@ -24,6 +24,8 @@ class KeyValueCache:
     def extend(self, layer: int, key_BKTE: Tensor, value_BKTE: Tensor) -> tuple[Tensor, Tensor]:
         """Put the new tokens of `layer` behind the others; all of them [B, K, S, E]."""
         stop = self.length + key_BKTE.shape[2]
+        if stop > self.capacity:
+            raise ValueError(f"{stop} tokens do not fit a cache of {self.capacity}")
         if layer not in self.keys:
             batch, heads, _, width = key_BKTE.shape
             self.keys[layer] = key_BKTE.new_empty(batch, heads, self.capacity, width)

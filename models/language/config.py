@@ -36,8 +36,10 @@ ROPE_SCALING_KEYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "linear": (),
         "dynamic": (),
         "llama3": ("original_max_position_embeddings", "low_freq_factor", "high_freq_factor"),
-        "yarn": ("original_max_position_embeddings", "attention_factor", "beta_fast", "beta_slow")
-        + ("truncate",),
+        "yarn": (
+            *("original_max_position_embeddings", "attention_factor"),
+            *("beta_fast", "beta_slow", "truncate"),
+        ),
     }
 )
 
@@ -150,8 +152,10 @@ class LanguageConfig:
         return sum(min(tokens, self.window(i) or tokens) for i in range(self.layers))
 
 
-_POSITIVE = ("vocab_size", "hidden_size", "intermediate_size", "layers", "heads", "kv_heads")
-_POSITIVE += ("head_dim", "context_length", "rope_theta", "norm_eps", "sliding_window")
+_POSITIVE = (
+    *("vocab_size", "hidden_size", "intermediate_size", "layers", "heads", "kv_heads"),
+    *("head_dim", "context_length", "rope_theta", "norm_eps", "sliding_window"),
+)
 
 
 def _check_numbers(config: LanguageConfig) -> None:
@@ -205,6 +209,11 @@ def _check_window(config: LanguageConfig) -> None:
         raise UserError(
             f"model.sliding_from_layer is {config.sliding_from_layer}: it needs a "
             "model.sliding_window and architecture qwen2 or qwen3"
+        )
+    if config.sliding_from_layer >= config.layers:
+        raise UserError(
+            f"model.sliding_from_layer is {config.sliding_from_layer}, but there are only "
+            f"{config.layers} layers: lower it, or leave model.sliding_window out"
         )
 
 

@@ -79,9 +79,7 @@ class LanguageModel(nn.Module):
         With `cache`, `ids_BT` follow what it holds, and are added to it; it takes no documents.
         All tokens together are at most `config.context_length`.
         """
-        if cache is not None and document_ids_BT is not None:
-            raise ValueError("a cache holds one document a row: give no document ids with it")
-        past = 0 if cache is None else cache.length
+        past = 0 if cache is None else self._check_cache(cache, ids_BT, document_ids_BT)
         context = self._context(ids_BT, past, document_ids_BT, cache)
         x_BTD = self._embed(ids_BT, past, document_ids_BT)
         for block in self.layers.values():
@@ -89,6 +87,16 @@ class LanguageModel(nn.Module):
         if cache is not None:
             cache.advance(ids_BT.shape[1])
         return self.head(self.norm(x_BTD))
+
+    def _check_cache(
+        self, cache: KeyValueCache, ids_BT: Tensor, document_ids_BT: Tensor | None
+    ) -> int:
+        """How many tokens lie behind; raises ValueError where these may not follow."""
+        if document_ids_BT is not None:
+            raise ValueError("a cache holds one document a row: give no document ids with it")
+        if (total := cache.length + ids_BT.shape[1]) > self.config.context_length:
+            raise ValueError(f"{total} tokens are above {self.config.context_length}, the context")
+        return cache.length
 
     def _embed(self, ids_BT: Tensor, past: int, document_ids_BT: Tensor | None) -> Tensor:
         x_BTD = self.embedding(ids_BT)

@@ -18,23 +18,25 @@ def rotary_tables(config: LanguageConfig) -> tuple[Tensor, Tensor]:
 
     Source: Su et al. 2021, RoFormer, in the half-split layout of Hugging Face's Llama.
     """
-    exponent = torch.arange(0, config.head_dim, 2, dtype=torch.float32) / config.head_dim
-    frequency = 1.0 / config.rope_theta**exponent
-    scaling, amplitude = config.rope_scaling, 1.0
-    match scaling and scaling.rope_type:
-        case "linear":
-            frequency = frequency / scaling.factor
-        case "llama3":
-            frequency = _llama3(frequency, scaling)
-        case "yarn":
-            frequency = _yarn(frequency, scaling, config)
-            amplitude = _yarn_amplitude(scaling)
-        case "dynamic":
-            # stretches inputs longer than the context alone, and there are none here
-            pass
+    frequency, amplitude = _frequencies(config)
     position = torch.arange(config.context_length, dtype=torch.float32)
     angle = torch.outer(position, frequency).repeat(1, 2)
     return angle.cos() * amplitude, angle.sin() * amplitude
+
+
+def _frequencies(config: LanguageConfig) -> tuple[Tensor, float]:
+    """Angle a position of each pair, and what cosines and sines are multiplied by."""
+    exponent = torch.arange(0, config.head_dim, 2, dtype=torch.float32) / config.head_dim
+    frequency = 1.0 / config.rope_theta**exponent
+    scaling = config.rope_scaling
+    if scaling is None or scaling.rope_type == "dynamic":
+        # dynamic stretches inputs longer than the context alone, and there are none here
+        return frequency, 1.0
+    if scaling.rope_type == "linear":
+        return frequency / scaling.factor, 1.0
+    if scaling.rope_type == "llama3":
+        return _llama3(frequency, scaling), 1.0
+    return _yarn(frequency, scaling, config), _yarn_amplitude(scaling)
 
 
 def rotate(x_BHTE: Tensor, cos_TE: Tensor, sin_TE: Tensor) -> Tensor:
@@ -49,8 +51,9 @@ def _llama3(frequency: Tensor, scaling: RopeScaling) -> Tensor:
     Source: Meta's llama-models, apply_scaling, of Llama 3.1.
     """
     low, high = scaling.low_freq_factor, scaling.high_freq_factor
-    assert low is not None and high is not None  # RopeScaling saw to it
-    turns = scaling.original_max_position_embeddings * frequency / (2 * math.pi)
+    trained = scaling.original_max_position_embeddings
+    assert low is not None and high is not None and trained is not None  # RopeScaling saw to it
+    turns = trained * frequency / (2 * math.pi)
     kept = ((turns - low) / (high - low)).clamp(0, 1)
     return (1 - kept) * frequency / scaling.factor + kept * frequency
 
@@ -60,9 +63,11 @@ def _yarn(frequency: Tensor, scaling: RopeScaling, config: LanguageConfig) -> Te
 
     Source: Peng et al. 2023, YaRN, section 3.2; 32 and 1 are its `beta_fast` and `beta_slow`.
     """
+    trained = scaling.original_max_position_embeddings
+    assert trained is not None  # RopeScaling saw to it
 
     def pair_of(turns: float) -> float:
-        ratio = scaling.original_max_position_embeddings / (turns * 2 * math.pi)
+        ratio = trained / (turns * 2 * math.pi)
         return config.head_dim * math.log(ratio) / (2 * math.log(config.rope_theta))
 
     first, last = pair_of(scaling.beta_fast or 32), pair_of(scaling.beta_slow or 1)

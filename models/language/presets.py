@@ -13,62 +13,63 @@ from seamount.core.registry import unknown
 __all__ = ["PRESETS", "LanguageConfig", "configure"]
 
 _LLAMA_3_2 = RopeScaling("llama3", 32.0, 8192, low_freq_factor=1.0, high_freq_factor=4.0)
-_GPT2: dict[str, Any] = {
-    "architecture": "gpt2",
-    "position": "learned",
-    "norm": "layer",
-    "mlp": "gelu_tanh",
-    "qkv_bias": True,
-    "output_bias": True,
-    "mlp_bias": True,
-    "tied": True,
-    "initialisation": "normal",
-}
-
-
-def _published(*sizes: int, **more: Any) -> LanguageConfig:
-    """A model that others have published: trained from scratch, it starts as theirs did."""
-    return LanguageConfig(*sizes, **{"initialisation": "normal", **more})
-
-
 # vocabulary, hidden, intermediate, layers, heads, kv_heads, head_dim, context
 PRESETS: dict[str, LanguageConfig] = {
+    # own sizes
     "tiny": LanguageConfig(512, 32, 96, 2, 4, 2, 8, 64),
     "1m": LanguageConfig(2048, 128, 352, 3, 4, 2, 32, 512),
     "2m": LanguageConfig(4096, 192, 512, 2, 3, 1, 64, 512),
     "5m": LanguageConfig(4096, 256, 704, 5, 8, 4, 32, 512),
     "125m": LanguageConfig(32000, 768, 2048, 12, 12, 12, 64, 2048),
+    # Sizes that others have published: trained from scratch they start as theirs did.
     # Llama 3.2 1B, Llama 2 7B and 70B: Meta's model cards
-    "1b": _published(
+    "1b": LanguageConfig(
         *(128256, 2048, 8192, 16, 32, 8, 64, 131072),
         rope_theta=500000.0,
         rope_scaling=_LLAMA_3_2,
         tied=True,
+        initialisation="normal",
     ),
-    "7b": _published(32000, 4096, 11008, 32, 32, 32, 128, 4096),
-    "70b": _published(32000, 8192, 28672, 80, 64, 8, 128, 4096),
+    "7b": LanguageConfig(32000, 4096, 11008, 32, 32, 32, 128, 4096, initialisation="normal"),
+    "70b": LanguageConfig(32000, 8192, 28672, 80, 64, 8, 128, 4096, initialisation="normal"),
     # Radford et al. 2019, the smallest
-    "gpt2": _published(50257, 768, 3072, 12, 12, 12, 64, 1024, **_GPT2),
+    "gpt2": LanguageConfig(
+        *(50257, 768, 3072, 12, 12, 12, 64, 1024),
+        architecture="gpt2",
+        position="learned",
+        norm="layer",
+        mlp="gelu_tanh",
+        qkv_bias=True,
+        output_bias=True,
+        mlp_bias=True,
+        tied=True,
+        initialisation="normal",
+    ),
     # Jiang et al. 2023: v0.1, with the window of that paper
-    "mistral-7b": _published(
-        *(32000, 4096, 14336, 32, 32, 8, 128, 32768), architecture="mistral", sliding_window=4096
+    "mistral-7b": LanguageConfig(
+        *(32000, 4096, 14336, 32, 32, 8, 128, 32768),
+        architecture="mistral",
+        sliding_window=4096,
+        initialisation="normal",
     ),
     # Qwen2.5 and Qwen3 technical reports
-    "qwen2.5-0.5b": _published(
+    "qwen2.5-0.5b": LanguageConfig(
         *(151936, 896, 4864, 24, 14, 2, 64, 32768),
         architecture="qwen2",
         qkv_bias=True,
         rope_theta=1000000.0,
         norm_eps=1e-6,
         tied=True,
+        initialisation="normal",
     ),
-    "qwen3-0.6b": _published(
+    "qwen3-0.6b": LanguageConfig(
         *(151936, 1024, 3072, 28, 16, 8, 128, 40960),
         architecture="qwen3",
         qk_norm=True,
         rope_theta=1000000.0,
         norm_eps=1e-6,
         tied=True,
+        initialisation="normal",
     ),
 }
 
