@@ -27,7 +27,8 @@ def rotary_tables(config: LanguageConfig) -> tuple[Tensor, Tensor]:
 def _frequencies(config: LanguageConfig) -> tuple[Tensor, float]:
     """Angle a position of each pair, and what cosines and sines are multiplied by."""
     exponent = torch.arange(0, config.head_dim, 2, dtype=torch.float32) / config.head_dim
-    frequency = 1.0 / config.rope_theta**exponent
+    wavelength = config.rope_theta**exponent
+    frequency = 1.0 / wavelength
     scaling = config.rope_scaling
     if scaling is None or scaling.rope_type == "dynamic":
         # dynamic stretches inputs longer than the context alone, and there are none here
@@ -36,7 +37,7 @@ def _frequencies(config: LanguageConfig) -> tuple[Tensor, float]:
         return frequency / scaling.factor, 1.0
     if scaling.rope_type == "llama3":
         return _llama3(frequency, scaling), 1.0
-    return _yarn(frequency, scaling, config), _yarn_amplitude(scaling)
+    return _yarn(wavelength, scaling, config), _yarn_amplitude(scaling)
 
 
 def rotate(x_BHTE: Tensor, cos_TE: Tensor, sin_TE: Tensor) -> Tensor:
@@ -53,12 +54,12 @@ def _llama3(frequency: Tensor, scaling: RopeScaling) -> Tensor:
     low, high = scaling.low_freq_factor, scaling.high_freq_factor
     trained = scaling.original_max_position_embeddings
     assert low is not None and high is not None and trained is not None  # RopeScaling saw to it
-    turns = trained * frequency / (2 * math.pi)
+    turns = trained / (2 * math.pi / frequency)  # in this order for transformers' last bits
     kept = ((turns - low) / (high - low)).clamp(0, 1)
     return (1 - kept) * frequency / scaling.factor + kept * frequency
 
 
-def _yarn(frequency: Tensor, scaling: RopeScaling, config: LanguageConfig) -> Tensor:
+def _yarn(wavelength: Tensor, scaling: RopeScaling, config: LanguageConfig) -> Tensor:
     """Pairs that turn fewer than `beta_slow` times in the original context are stretched whole.
 
     Source: Peng et al. 2023, YaRN, section 3.2; 32 and 1 are its `beta_fast` and `beta_slow`.
@@ -74,10 +75,10 @@ def _yarn(frequency: Tensor, scaling: RopeScaling, config: LanguageConfig) -> Te
     if scaling.truncate is not False:
         first, last = math.floor(first), math.ceil(last)
     first, last = max(first, 0), min(last, config.head_dim - 1)
-    pair = torch.arange(len(frequency), dtype=torch.float32)
+    pair = torch.arange(len(wavelength), dtype=torch.float32)
     # the small number keeps two equal ends apart, as in transformers
-    stretched = ((pair - first) / (last - first or 0.001)).clamp(0, 1)
-    return frequency / scaling.factor * stretched + frequency * (1 - stretched)
+    kept = 1 - ((pair - first) / (last - first or 0.001)).clamp(0, 1)
+    return 1 / (scaling.factor * wavelength) * (1 - kept) + 1 / wavelength * kept
 
 
 def _yarn_amplitude(scaling: RopeScaling) -> float:
