@@ -23,8 +23,8 @@ LOSS_TOLERANCE, GRADIENT_TOLERANCE = 1e-5, 1e-5
 def shrunk(recipe: Recipe) -> Recipe:
     """`recipe` with at most 2 layers, few steps, an odd sequence length and fp32."""
     config = recipe.model.config
-    overrides = dict(recipe.model.overrides) | {"layers": min(2, config.layers)}
     tokens = min(TOKENS, config.context_length)
+    overrides = dict(recipe.model.overrides) | _shrunk_model(config, tokens)
     return replace(
         recipe,
         model=replace(recipe.model, overrides=overrides),
@@ -34,6 +34,19 @@ def shrunk(recipe: Recipe) -> Recipe:
         precision="fp32",
         parallel=ParallelRecipe(),
     )
+
+
+def _shrunk_model(config: Any, tokens: int) -> dict[str, int]:
+    """At most 2 layers; a sliding window must be felt in so few tokens, in the last layer alone
+    where it begins later than in the first."""
+    layers = min(2, config.layers)
+    if getattr(config, "sliding_window", None) is None:
+        return {"layers": layers}
+    return {
+        "layers": layers,
+        "sliding_window": min(config.sliding_window, tokens // 2),
+        "sliding_from_layer": min(config.sliding_from_layer, layers - 1),
+    }
 
 
 def layouts_of(recipe: Recipe) -> dict[str, ParallelRecipe]:

@@ -8,6 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor, Replicate
 
+from seamount.training.plan import tensor_plan
+
 
 def apply_plan(model: nn.Module, mesh: Any, plan: Any) -> None:
     """Cut `model` over the tensor axis `mesh` as its family's plan.py says, in place.
@@ -16,13 +18,18 @@ def apply_plan(model: nn.Module, mesh: Any, plan: Any) -> None:
     """
     from torch.distributed.tensor.parallel import parallelize_module
 
-    parallelize_module(model, mesh, {k: _style(v) for k, v in plan.TENSOR_PLAN.items()})
+    styles = tensor_plan(plan, model.config)
+    parallelize_module(model, mesh, {name: _style(style) for name, style in styles.items()})
     plan.retie(model)
 
 
 def _style(name: str) -> Any:
     from torch.distributed.tensor import Shard
-    from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel
+    from torch.distributed.tensor.parallel import (
+        ColwiseParallel,
+        RowwiseParallel,
+        SequenceParallel,
+    )
 
     match name:
         case "embedding":
@@ -31,6 +38,8 @@ def _style(name: str) -> Any:
             return ColwiseParallel()
         case "row":
             return RowwiseParallel()
+        case "heads":  # dim 1 of [batch, heads, tokens, head dim]
+            return SequenceParallel(sequence_dim=1, use_local_output=True)
         case "head":
             return ColwiseParallel(output_layouts=Shard(-1), use_local_output=False)
     raise ValueError(f"no parallel style is called {name!r}")
