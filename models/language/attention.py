@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -13,17 +11,38 @@ from models.language.config import LanguageConfig
 from models.language.positions import rotate
 
 
-@dataclass(frozen=True)
 class Context:
-    """What every layer of one forward pass shares.
+    """What the layers of one forward pass share: rotary tables, masks, the cache.
 
-    `rotary` are cosines and sines [T, E], None where positions are learned. `masks` maps a layer's
-    window to the mask of that width (None: plain causal attention).
+    `tables` are cosines and sines [context, E], None where positions are learned; `past` tokens
+    lie before these. How many these are, a layer tells, since a rank may hold a part of the rows.
     """
 
-    rotary: tuple[Tensor, Tensor] | None
-    masks: dict[int | None, Tensor | None]
-    cache: KeyValueCache | None = None
+    def __init__(
+        self,
+        tables: tuple[Tensor, Tensor] | None,
+        past: int,
+        document_ids_BT: Tensor | None,
+        cache: KeyValueCache | None,
+    ) -> None:
+        self.tables, self.past = tables, past
+        self.document_ids_BT, self.cache = document_ids_BT, cache
+        self.masks: dict[int | None, Tensor | None] = {}
+
+    def turned(self, x_BHTE: Tensor) -> Tensor:
+        """Queries or keys, turned by their positions where those are rotary."""
+        if self.tables is None:
+            return x_BHTE
+        stop = self.past + x_BHTE.shape[2]
+        cos_CE, sin_CE = self.tables
+        return rotate(x_BHTE, cos_CE[self.past : stop], sin_CE[self.past : stop])
+
+    def mask(self, window: int | None, like_BHTE: Tensor) -> Tensor | None:
+        """The mask of a layer with `window`; None where plain causal attention says the same."""
+        if window not in self.masks:
+            tokens, device = like_BHTE.shape[2], like_BHTE.device
+            self.masks[window] = mask_for(tokens, self.past, window, self.document_ids_BT, device)
+        return self.masks[window]
 
 
 class Attention(nn.Module):
@@ -61,19 +80,16 @@ class Attention(nn.Module):
         value_BKTE = self.heads(self.value(x_BTD))
         if self.qk_norm:
             query_BHTE, key_BKTE = self.query_norm(query_BHTE), self.key_norm(key_BKTE)
-        if context.rotary is not None:
-            query_BHTE = rotate(query_BHTE, *context.rotary)
-            key_BKTE = rotate(key_BKTE, *context.rotary)
-        causal = context.masks[self.window] is None
+        query_BHTE, key_BKTE = context.turned(query_BHTE), context.turned(key_BKTE)
+        mask = context.mask(self.window, query_BHTE)
         if context.cache is not None:
-            causal = causal and context.cache.length == 0
             key_BKTE, value_BKTE = context.cache.extend(self.layer, key_BKTE, value_BKTE)
         y_BHTE = functional.scaled_dot_product_attention(
             query_BHTE,
             key_BKTE,
             value_BKTE,
-            attn_mask=context.masks[self.window],
-            is_causal=causal,
+            attn_mask=mask,
+            is_causal=mask is None and context.past == 0,
             enable_gqa=self.grouped,
         )
         return self.output(y_BHTE.transpose(1, 2).flatten(2))

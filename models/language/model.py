@@ -15,7 +15,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from models.language.attention import Attention, Context, mask_for
+from models.language.attention import Attention, Context
 from models.language.cache import KeyValueCache
 from models.language.config import LanguageConfig
 from models.language.layers import build_mlp, build_norm
@@ -45,26 +45,23 @@ class LanguageModel(nn.Module):
         super().__init__()
         self.config = config
         self.embedding = nn.Embedding(config.vocab_size, config.hidden_size)
-        if config.position == "learned":
-            self.positions = nn.Embedding(config.context_length, config.hidden_size)
-        else:
-            self._add_rotary_tables()
+        learned = config.position == "learned"
+        self.positions = (
+            nn.Embedding(config.context_length, config.hidden_size) if learned else None
+        )
+        self.cos: Tensor | None
+        self.sin: Tensor | None
+        cos, sin = (None, None) if learned else rotary_tables(config)
+        self.register_buffer("cos", cos, persistent=False)
+        self.register_buffer("sin", sin, persistent=False)
         self.layers = nn.ModuleDict({str(i): Block(config, i) for i in range(config.layers)})
         self.norm = build_norm(config)
         self.head = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
-        self.windows = {config.window(i) for i in range(config.layers)}
         self.tie()
-
-    def _add_rotary_tables(self) -> None:
-        cos, sin = rotary_tables(self.config)
-        self.cos: Tensor
-        self.sin: Tensor
-        self.register_buffer("cos", cos, persistent=False)
-        self.register_buffer("sin", sin, persistent=False)
 
     def tie(self) -> None:
         """Make head and embedding one parameter again, if the configuration says so."""
-        if self.config.tied:
+        if self.config.tied and self.head is not None and self.embedding is not None:
             self.head.weight = self.embedding.weight
 
     def forward(
@@ -77,16 +74,23 @@ class LanguageModel(nn.Module):
 
         Positions count from the start of the row, learned ones from the start of the document.
         With `cache`, `ids_BT` follow what it holds, and are added to it; it takes no documents.
-        All tokens together are at most `config.context_length`.
+        All tokens together are at most `config.context_length`. A stage of a pipeline
+        (plan.keep_stage) takes and gives the residual stream [B, T, D] where it has no embedding,
+        or no head.
         """
         past = 0 if cache is None else self._check_cache(cache, ids_BT, document_ids_BT)
-        context = self._context(ids_BT, past, document_ids_BT, cache)
-        x_BTD = self._embed(ids_BT, past, document_ids_BT)
+        tables = None if self.cos is None or self.sin is None else (self.cos, self.sin)
+        context = Context(tables, past, document_ids_BT, cache)
+        x_BTD = ids_BT
+        if self.embedding is not None:
+            x_BTD = self.embedding(ids_BT)
+        if self.positions is not None:
+            x_BTD = x_BTD + self.positions(self._places(ids_BT, past, document_ids_BT))
         for block in self.layers.values():
             x_BTD = block(x_BTD, context)
         if cache is not None:
             cache.advance(ids_BT.shape[1])
-        return self.head(self.norm(x_BTD))
+        return x_BTD if self.head is None else self.head(self.norm(x_BTD))
 
     def _check_cache(
         self, cache: KeyValueCache, ids_BT: Tensor, document_ids_BT: Tensor | None
@@ -98,29 +102,12 @@ class LanguageModel(nn.Module):
             raise ValueError(f"{total} tokens are above {self.config.context_length}, the context")
         return cache.length
 
-    def _embed(self, ids_BT: Tensor, past: int, document_ids_BT: Tensor | None) -> Tensor:
-        x_BTD = self.embedding(ids_BT)
-        if self.config.position == "rope":
-            return x_BTD
+    @staticmethod
+    def _places(ids_BT: Tensor, past: int, document_ids_BT: Tensor | None) -> Tensor:
+        """Each token's learned position: [T], or [B, T] where rows hold several documents."""
         if document_ids_BT is not None:
-            return x_BTD + self.positions(count_in_document(document_ids_BT))
-        return x_BTD + self.positions.weight[past : past + ids_BT.shape[1]]
-
-    def _context(
-        self,
-        ids_BT: Tensor,
-        past: int,
-        document_ids_BT: Tensor | None,
-        cache: KeyValueCache | None,
-    ) -> Context:
-        tokens, rotary = ids_BT.shape[1], None
-        if self.config.position == "rope":
-            rotary = (self.cos[past : past + tokens], self.sin[past : past + tokens])
-        masks = {
-            window: mask_for(tokens, past, window, document_ids_BT, ids_BT.device)
-            for window in self.windows
-        }
-        return Context(rotary, masks, cache)
+            return count_in_document(document_ids_BT)
+        return torch.arange(past, past + ids_BT.shape[1], device=ids_BT.device)
 
 
 def initialise(model: LanguageModel, seed: int, embedding_std: float = 0.02) -> None:

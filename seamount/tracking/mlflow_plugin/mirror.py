@@ -5,7 +5,9 @@ each row is written by its key, so doing it twice changes nothing. Metric histor
 the store reads them from the index. What MLflow is shown of what it has no place for:
 rank 0's strand stands under the metric's name, other ranks under `name@rank`; fractional steps are
 rounded down; the newest config snapshot stands as params, and one whose values were later changed
-as the tag `seamount.config.N`; a failure as the tag `seamount.error`.
+as the tag `seamount.config.N`; a failure as the tag `seamount.error`; where a run was forked as the
+tags `seamount.fork_run_id` and `seamount.fork_step` (MLflow's own parentRunId means a run within a
+run, and folds the child away below the parent: a fork is a run of its own).
 """
 
 from __future__ import annotations
@@ -132,6 +134,9 @@ def _own_tags(run: dict[str, Any], snapshots: list[dict[str, Any]]) -> dict[str,
     for number, (old, new) in enumerate(pairwise(snapshots)):
         if any(new["values"][key] != value for key, value in old["values"].items()):
             tags[f"seamount.config.{number}"] = json.dumps(old["values"], sort_keys=True)
+    if run["fork_run_id"] is not None:
+        tags["seamount.fork_run_id"] = run["fork_run_id"]
+        tags["seamount.fork_step"] = str(run["fork_step"])
     if run["error"]:
         error = json.loads(run["error"])
         tags["seamount.error"] = f"{error['type']}: {error['message']}"

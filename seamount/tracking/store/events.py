@@ -35,15 +35,19 @@ def apply_event(
 def _start(
     db: sqlite3.Connection, header: Header, segment_id: int, record: Record, body: dict[str, Any]
 ) -> None:
+    """Another name than the run was made with; the newest stands, as of all that is said of it."""
     if body.get("name"):
-        db.execute("UPDATE runs SET name = ? WHERE run_id = ?", (body["name"], header.run_id))
+        db.execute(
+            "UPDATE runs SET name = ?1, named_us = ?2 WHERE run_id = ?3 AND named_us <= ?2",
+            (body["name"], record.time_us, header.run_id),
+        )
 
 
 def _config(
     db: sqlite3.Connection, header: Header, segment_id: int, record: Record, body: dict[str, Any]
 ) -> None:
     row = (header.run_id, record.time_us, segment_id, record.sequence, json.dumps(body["values"]))
-    db.execute("INSERT INTO configs VALUES (?, ?, ?, ?, ?)", row)
+    db.execute("INSERT INTO configs VALUES (?, ?, ?, ?, ?, NULL)", row)
 
 
 def _tags(
@@ -112,8 +116,10 @@ def _state(
 def _deleted(
     db: sqlite3.Connection, header: Header, segment_id: int, record: Record, body: dict[str, Any]
 ) -> None:
-    flag = int(bool(body.get("deleted")))
-    db.execute("UPDATE runs SET deleted = ? WHERE run_id = ?", (flag, header.run_id))
+    db.execute(
+        "UPDATE runs SET deleted = ?1, deleted_us = ?2 WHERE run_id = ?3 AND deleted_us <= ?2",
+        (int(bool(body.get("deleted"))), record.time_us, header.run_id),
+    )
 
 
 def _ended(
