@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 import torch
-from conftest import VARIANTS, spread
 from torch import nn
+from variants import VARIANTS, spread
 
 from models.language import convert, export, plan
 from models.language.attention import document_mask

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import SIZES, VARIANTS, spread
 from safetensors.torch import load_file, save_file
+from variants import SIZES, VARIANTS, spread
 
 from models.language import convert
 from models.language.cache import KeyValueCache
