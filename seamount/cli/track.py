@@ -1,5 +1,5 @@
-"""`seamount track`: verify tracked runs, SQL, MLflow's UI on them; the other verbs stand in
-track_find.py, track_judge.py, track_import.py and track_sync.py."""
+"""`seamount track`: verify tracked runs, SQL, the dashboard on them; the other verbs stand in
+track_find.py, track_judge.py, track_plot.py, track_import.py and track_sync.py."""
 
 from __future__ import annotations
 
@@ -126,11 +126,11 @@ def ui(
         typer.Option(help="Demand this token (better: SEAMOUNT_TRACKING_TOKEN, unseen by ps)."),
     ] = None,
     no_mlflow: Annotated[
-        bool, typer.Option("--no-mlflow", help="Only take deliveries; starts at once.")
+        bool, typer.Option("--no-mlflow", help="Leave out MLflow's UI and REST API.")
     ] = False,
     store: StoreOption = None,
 ) -> None:
-    """Serve MLflow's UI and REST API on the store, and take deliveries, until interrupted.
+    """Serve the dashboard, MLflow's UI and REST API, and take deliveries, until interrupted.
 
     Listens on this machine only, unless --host names another address; that demands a token.
 
@@ -139,6 +139,7 @@ def ui(
     Example: SEAMOUNT_TRACKING_TOKEN=... seamount track ui --host 0.0.0.0
     """
     from seamount.core.http import is_loopback
+    from seamount.tracking.dashboard.assets import what_is_missing
     from seamount.tracking.store.folder import open_store
 
     secret = token or settings.tracking_token()
@@ -148,10 +149,13 @@ def ui(
             "into SEAMOUNT_TRACKING_TOKEN here and at the clients, or leave out --host"
         )
     uri = open_store(store).uri
-    shown = f"[{host}]" if ":" in host else host
-    wait = "at once" if no_mlflow else "in some twenty seconds"
+    if (sentence := what_is_missing()) is not None:
+        typer.echo(sentence, err=True)
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     asks = "; asks for the token" if secret else ""
-    typer.echo(f"http://{shown}:{port}  runs in {uri}  (ready {wait}; Ctrl-C ends{asks})")
+    typer.echo(f"{address}  dashboard, and where MLflow's clients go; runs in {uri}{asks}")
+    if not no_mlflow:
+        typer.echo(f"{address}/mlflow/  MLflow's UI, some twenty seconds after it is first asked")
     sys.stdout.flush()
     # Replaces this process: signals reach the server itself, and nothing is left behind.
     command = _server_command(uri, host, port) + (["--no-mlflow"] if no_mlflow else [])

@@ -9,6 +9,7 @@ from typing import Any
 
 from seamount.core import settings
 from seamount.tracking.server.app import application
+from seamount.tracking.server.later import Later
 from seamount.tracking.store.folder import Store, open_store
 
 
@@ -25,7 +26,7 @@ def main() -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # a file a living writer
     store, token = open_store(options.store), settings.tracking_token()
-    mlflow = None if options.no_mlflow else _mlflow(store, token)
+    mlflow = None if options.no_mlflow else Later(lambda: _mlflow(store, token))
     uvicorn.run(
         application(store, token, mlflow),
         host=options.host,

@@ -1,4 +1,5 @@
-"""One ASGI application: our own API at /api/seamount/, everything else is MLflow's; one guard.
+"""One ASGI application: deliveries at /api/seamount/, the dashboard at / and /api/v1/, MLflow's UI
+at /mlflow/, and every other path MLflow's too, so that its clients find all where they expect it.
 
 Clients of every kind send the same token: `Authorization: Bearer`, as MLflow's own do with
 MLFLOW_TRACKING_TOKEN, or a browser's Basic with the token as password.
@@ -12,13 +13,15 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from seamount import __version__
 from seamount.core.errors import CorruptData, DiskFull, SeamountError, UserError
 from seamount.core.http import is_loopback, token_matches
+from seamount.tracking.dashboard import app as dashboard
+from seamount.tracking.dashboard.access import Access
 from seamount.tracking.server.held import Busy
 from seamount.tracking.server.receive import (
     MAX_BODY_BYTES,
@@ -31,29 +34,58 @@ from seamount.tracking.store.folder import VERSION, Store
 
 PREFIX = "/api/seamount/"
 _OPEN_PATHS = ("/health",)  # says nothing but that somebody is there
+_MLFLOW_UI = "/mlflow"
 
 Answer = Callable[[Request], Awaitable[Response]]
 
 
 def application(store: Store, token: str | None, mlflow: ASGIApp | None) -> ASGIApp:
     """The server of a store; without `token` it answers to this machine's own names only."""
+    access = Access(store, token)
+    pages = Starlette(routes=dashboard.routes(store, access))
     receiver = Receiver(store)
     receiver.held.expire_for_ever()
     own = api(receiver)
 
+    others = own if mlflow is None else below(mlflow, _MLFLOW_UI)
+
     async def choose(scope: Scope, receive: Receive, send: Send) -> None:
         # The life of the process is MLflow's to know about; ours needs none.
-        ours = mlflow is None or scope.get("path", "").startswith(PREFIX)
-        await (own if ours else mlflow)(scope, receive, send)  # type: ignore[misc]
+        path = scope.get("path", "")
+        ours = path.startswith(PREFIX) or path in _OPEN_PATHS
+        await (own if ours else others)(scope, receive, send)
 
-    return Guard(choose, token)
+    guarded = Guard(choose, access)
+
+    async def first(scope: Scope, receive: Receive, send: Send) -> None:
+        # The dashboard asks for itself: its pages lead to a login, its links may be read-only.
+        http = scope["type"] == "http" and dashboard.owns(scope["path"])
+        await (pages if http else guarded)(scope, receive, send)
+
+    return first
+
+
+def below(app: ASGIApp, prefix: str) -> ASGIApp:
+    """`app`, also under `prefix`, which it does not see."""
+
+    async def passed(scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope.get("path", "")
+        if path == prefix:  # its page names its files relative to a folder
+            await RedirectResponse(prefix + "/")(scope, receive, send)
+            return
+        if path.startswith(prefix + "/"):
+            inner = path.removeprefix(prefix)
+            scope = dict(scope) | {"path": inner, "raw_path": inner.encode()}
+        await app(scope, receive, send)
+
+    return passed
 
 
 class Guard:
     """Asks for the token, where there is one, before anything else is looked at."""
 
-    def __init__(self, app: ASGIApp, token: str | None) -> None:
-        self._app, self._token = app, token
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self._app, self._token, self._access = app, access.token, access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on what may be asked; else 401, or 403 for a name that is not this machine's."""
@@ -71,6 +103,8 @@ class Guard:
             return None
         if self._token is not None:
             if token_matches(headers.get("authorization"), self._token):
+                return None
+            if self._access.logged_in(scope):
                 return None
             ask = {"WWW-Authenticate": 'Basic realm="seamount: any name, the token as password"'}
             return _failure(401, "this server demands its token", headers=ask)
