@@ -36,7 +36,10 @@ def _start(
     db: sqlite3.Connection, header: Header, segment_id: int, record: Record, body: dict[str, Any]
 ) -> None:
     if body.get("name"):
-        db.execute("UPDATE runs SET name = ? WHERE run_id = ?", (body["name"], header.run_id))
+        db.execute(
+            "UPDATE runs SET name = ?1, named_us = ?2 WHERE run_id = ?3 AND named_us <= ?2",
+            (body["name"], record.time_us, header.run_id),
+        )
 
 
 def _config(
@@ -112,8 +115,11 @@ def _state(
 def _deleted(
     db: sqlite3.Connection, header: Header, segment_id: int, record: Record, body: dict[str, Any]
 ) -> None:
-    flag = int(bool(body.get("deleted")))
-    db.execute("UPDATE runs SET deleted = ? WHERE run_id = ?", (flag, header.run_id))
+    """The newest word stands: a deletion and its repeal may be in segments read in any order."""
+    db.execute(
+        "UPDATE runs SET deleted = ?1, deleted_us = ?2 WHERE run_id = ?3 AND deleted_us <= ?2",
+        (int(bool(body.get("deleted"))), record.time_us, header.run_id),
+    )
 
 
 def _ended(

@@ -14,7 +14,7 @@ from pathlib import Path
 from seamount.core import locks
 from seamount.core.errors import UserError, explain_os_error
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 _BUSY_TIMEOUT_S = 60.0
 
 _SCHEMA = """
@@ -23,7 +23,8 @@ CREATE TABLE runs (
     run_id TEXT PRIMARY KEY, project TEXT NOT NULL, name TEXT NOT NULL, owner TEXT NOT NULL,
     created_us INTEGER NOT NULL, state TEXT NOT NULL, ended_us INTEGER, error TEXT,
     said_state TEXT, said_us INTEGER NOT NULL DEFAULT 0, said_ended_us INTEGER,
-    deleted INTEGER NOT NULL DEFAULT 0,
+    deleted INTEGER NOT NULL DEFAULT 0, deleted_us INTEGER NOT NULL DEFAULT 0,
+    named_us INTEGER NOT NULL DEFAULT 0,
     revision INTEGER NOT NULL, quiet_ns INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX runs_by_revision ON runs (revision);
 CREATE TABLE segments (
