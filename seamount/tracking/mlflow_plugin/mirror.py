@@ -121,15 +121,15 @@ def _experiments(
 def _write(
     db: sqlite3.Connection, store: Store, found: list[Change], homes: dict[str, int]
 ) -> None:
-    """The rows of some runs, in the order of the tables' keys."""
+    """The rows of some runs; those of one run lie together, as pages of runs are read."""
     db.executemany(_RUN, [_run(store, change.run, homes) for change in found])
-    db.executemany(_TEXT.format("params"), sorted(_params(found)))
-    db.executemany(_TEXT.format("tags"), sorted(_tags(found)))
+    db.executemany(_TEXT.format("params"), _params(found))
+    db.executemany(_TEXT.format("tags"), _tags(found))
     db.executemany(
         "DELETE FROM tags WHERE key = ? AND run_uuid = ?",
         [(key, change.run["run_id"]) for change in found for key in change.removed_tags],
     )
-    db.executemany(_LATEST, sorted(_latest(found)))
+    db.executemany(_LATEST, _latest(found))
 
 
 def metric_key(name: str, rank: int) -> str:

@@ -11,12 +11,14 @@ from __future__ import annotations
 import importlib.util
 import json
 import logging
+import os
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seamount.core.errors import CorruptData
+from seamount.tracking.names import check_run_id
 from seamount.tracking.segments import codec
 from seamount.tracking.segments.codec import Decoder, Header, Record
 from seamount.tracking.segments.strands import segment_files, writer_lives
@@ -43,10 +45,10 @@ def ingest(store: Store, index: Index, run_id: str | None = None, *, light: bool
     """
     light = light or importlib.util.find_spec("numpy") is None
     known = dict(index.db.execute("SELECT run_id, quiet_ns FROM runs"))
-    for each in store.run_ids() if run_id is None else [run_id]:
-        folder = store.run_folder(each)
+    root = store.segments
+    for each in store.run_ids() if run_id is None else [check_run_id(run_id)]:
         try:
-            changed_ns = folder.stat().st_mtime_ns
+            changed_ns = os.stat(f"{root}/{each}").st_mtime_ns  # no Path: there may be thousands
         except FileNotFoundError:
             continue
         if known.get(each) == changed_ns:
