@@ -1,5 +1,5 @@
 """`seamount track`: verify tracked runs, SQL, MLflow's UI on them; the other verbs stand in
-track_find.py, track_judge.py and track_import.py."""
+track_find.py, track_judge.py, track_keep.py and track_import.py."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from seamount.cli.json_output import JsonCommand, JsonOption, emit
 from seamount.cli.track_find import StoreOption, best, get, ls, query
 from seamount.cli.track_import import import_runs
 from seamount.cli.track_judge import audit, importance, promote
+from seamount.cli.track_keep import delete, gc, quota, restore
 from seamount.core import settings
 from seamount.core.errors import SeamountError, UserError
 
@@ -33,6 +34,10 @@ app.command(cls=JsonCommand)(audit)
 app.command(cls=JsonCommand)(importance)
 app.command(cls=JsonCommand)(promote)
 app.command("import", cls=JsonCommand)(import_runs)
+app.command(cls=JsonCommand)(delete)
+app.command(cls=JsonCommand)(restore)
+app.command(cls=JsonCommand)(gc)
+app.command(cls=JsonCommand)(quota)
 
 
 @app.command(cls=JsonCommand)

@@ -28,6 +28,7 @@ from seamount.tracking.mlflow_plugin.mirror import MLFLOW_STATUS
 from seamount.tracking.mlflow_plugin.search import RunPages
 from seamount.tracking.store.folder import Store, open_store
 from seamount.tracking.upkeep.deletion import set_deleted
+from seamount.tracking.upkeep.gc import remove_run
 
 _OUR_STATE = {theirs: ours for ours, theirs in MLFLOW_STATUS.items()}
 
@@ -195,6 +196,18 @@ class SeamountTrackingStore(LogCalls, MetricHistories, RunPages, SqlAlchemyStore
         run_ids = self._run_ids(experiment_id, ViewType.DELETED_ONLY)
         super().restore_experiment(experiment_id)
         self._mark(run_ids, False)
+
+    def _hard_delete_run(self, run_id: str) -> None:
+        """Remove a deleted run for good, from both sides (`mlflow gc`)."""
+        self._found(run_id)
+        if not remove_run(self.own, run_id):
+            raise MlflowException.invalid_parameter_value(
+                f"run {run_id} is still being logged by a process: end it, then collect again"
+            )
+
+    def _get_deleted_runs(self, older_than: int = 0) -> list[str]:
+        self.sync()
+        return super()._get_deleted_runs(older_than)
 
     def _found(self, run_id: str) -> str:
         """`run_id`, if both sides know it by now; raises what MLflow raises otherwise."""

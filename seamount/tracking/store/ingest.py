@@ -55,6 +55,8 @@ def ingest(store: Store, index: Index, run_id: str | None = None, *, light: bool
             continue
         try:
             _ingest_run(store, index, each, changed_ns, new=each not in known, light=light)
+        except FileNotFoundError:
+            continue  # a run that is being removed for good (upkeep/removal.py)
         except CorruptData as error:  # one damaged run must not hide the others
             log.warning("run %s is left out: %s", each, error)
 
@@ -151,12 +153,17 @@ class _Piece:
         """The piece that follows what the index has of `path`."""
         index.db.execute(
             "INSERT OR IGNORE INTO segments (run_id, file, host, rank, pid, role, attempt, part,"
-            " start_us, first, position, compacted) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " start_us, first, position, compacted)"
+            " SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12"
+            " WHERE EXISTS (SELECT 1 FROM runs WHERE run_id = ?1)",
             (run_id, path.name, header.host, header.rank, header.pid, header.role, header.attempt,
              header.part, header.start_us, start, start, start),
         )  # fmt: skip
         query = "SELECT id, position FROM segments WHERE run_id = ? AND file = ?"
-        segment_id, position = index.db.execute(query, (run_id, path.name)).fetchone()
+        known = index.db.execute(query, (run_id, path.name)).fetchone()
+        if known is None:
+            raise FileNotFoundError(f"run {run_id} was removed just now")
+        segment_id, position = known
         query = "SELECT set_id, names FROM sets WHERE segment_id = ?"
         sets = {i: tuple(json.loads(n)) for i, n in index.db.execute(query, (segment_id,))}
         # A folder copied under another run id keeps working.

@@ -251,3 +251,27 @@ def test_several_processes_log_one_run(plugin, uri, run_id):
     assert len(plugin.get_run(run_id).data.params) == 400
     for name in ("x", "y"):
         assert [m.step for m in plugin.get_metric_history(run_id, name)] == list(range(200))
+
+
+def test_mlflow_gc_removes_both_sides(plugin, uri, monkeypatch):
+    from click.testing import CliRunner
+    from mlflow.cli import gc
+    from mlflow.exceptions import MlflowException
+
+    with Run(project="to collect", store=uri) as run:
+        run.assign_files({"a.bin": b"only here"})
+    plugin.delete_run(run.run_id)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    done = CliRunner().invoke(gc, ["--backend-store-uri", uri, "--older-than", "1h"])
+    assert done.exit_code == 0, done.output
+    assert plugin.get_run(run.run_id).info.lifecycle_stage == "deleted"
+    done = CliRunner().invoke(gc, ["--backend-store-uri", uri, "--run-ids", run.run_id])
+    assert done.exit_code == 0, done.output
+    with pytest.raises(MlflowException, match="not found"):
+        plugin.get_run(run.run_id)
+    folder = open_store(uri).folder
+    assert not [p for p in folder.rglob("*") if run.run_id in str(p)]
+    with Run(project="to collect", store=uri) as live:
+        plugin.delete_run(live.run_id)
+        with pytest.raises(MlflowException, match="still being logged"):
+            plugin._hard_delete_run(live.run_id)
