@@ -101,10 +101,13 @@ def _pass(db: sqlite3.Connection, store: Store, index: Index, experiment_of: Exp
         chunk = runs[start : start + RUNS_A_TRANSACTION]
         homes = _experiments(db, chunk, experiment_of)
         found = list(changes(index, chunk, complete))
+        last = start + RUNS_A_TRANSACTION >= len(runs)
+        done = (newest, newest) if last else (complete, chunk[-1]["revision"])
         with transaction(db):
             _write(db, store, found, homes)
-            db.execute(_SAVE, (index_id, complete, chunk[-1]["revision"]))
-    db.execute(_SAVE, (index_id, newest, newest))
+            db.execute(_SAVE, (index_id, *done))
+    if not runs:
+        db.execute(_SAVE, (index_id, newest, newest))
 
 
 def _experiments(

@@ -1,0 +1,474 @@
+"""What MLflow promises of its tracking store and registry, each behaviour a function of one client.
+
+A scenario gets a `Said` and does on the client what a user would; everything that it says is compared
+between MLflow's own SQLite store and ours. What a call refuses is said by its error code and words.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+
+class Said:
+    """A client and what was observed; ids and times are said as the order of their appearance."""
+
+    def __init__(self, client):
+        self.client = client
+        self.lines = []
+        self._ids = {}
+
+    def __call__(self, *what):
+        self.lines.append(self.plain(what))
+
+    def refused(self, call, *arguments, **options):
+        """Say the error of a call, or that there was none."""
+        from mlflow.exceptions import MlflowException
+
+        try:
+            call(*arguments, **options)
+        except MlflowException as error:
+            self("refused", error.error_code, re.sub(r"https?://\S+", "", error.message))
+        else:
+            self("taken")
+
+    def name(self, id_):
+        """Give an id a name that is the same in both stores."""
+        self._ids.setdefault(str(id_), f"<{len(self._ids)}>")
+        return id_
+
+    def plain(self, value):
+        if isinstance(value, dict):
+            return {self.plain(k): self.plain(v) for k, v in sorted(value.items(), key=str)}
+        if isinstance(value, list | tuple):
+            return [self.plain(v) for v in value]
+        if isinstance(value, float) and math.isnan(value):
+            return "NaN"
+        if isinstance(value, str):
+            for id_ in sorted(self._ids, key=len, reverse=True):
+                if len(id_) > 8 or value == id_:
+                    value = value.replace(id_, self._ids[id_])
+        return value
+
+    def experiment(self, name, **options):
+        return self.name(self.client.create_experiment(name, **options))
+
+    def run(self, experiment="0", **options):
+        return self.name(self.client.create_run(experiment, **options).info.run_id)
+
+    def run_state(self, run_id):
+        """Say a run as its readers see it."""
+        run = self.client.get_run(run_id)
+        info = run.info
+        self(info.run_name, info.status, info.lifecycle_stage, info.end_time is None)
+        self(run.data.params, run.data.metrics, run.data.tags)
+
+
+def experiments_are_made_renamed_deleted_and_restored(s):
+    c = s.client
+    first = s.experiment("first", tags={"team": "blue"})
+    s.refused(c.create_experiment, "first")
+    s.refused(c.create_experiment, "")
+    s.refused(c.create_experiment, "x" * 501)
+    c.rename_experiment(first, "renamed")
+    s(c.get_experiment(first).name, c.get_experiment_by_name("first"))
+    run = s.run(first)
+    c.delete_experiment(first)
+    s(c.get_experiment(first).lifecycle_stage, c.get_run(run).info.lifecycle_stage)
+    s.refused(c.delete_experiment, first)
+    s.refused(c.rename_experiment, first, "again")
+    s.refused(c.create_run, first)
+    s.refused(c.create_experiment, "renamed")
+    s.refused(c.set_experiment_tag, first, "k", "v")
+    s.refused(c.log_metric, run, "m", 1.0)
+    c.restore_experiment(first)
+    s.refused(c.restore_experiment, first)
+    s(c.get_experiment(first).lifecycle_stage, c.get_run(run).info.lifecycle_stage)
+    s.refused(c.get_experiment, "987654")
+    c.set_experiment_tag(first, "team", "red")
+    c.set_experiment_tag(first, "other", "1")
+    c.delete_experiment_tag(first, "other")
+    s.refused(c.delete_experiment_tag, first, "other")
+    s(c.get_experiment(first).tags)
+
+
+def experiments_are_searched_in_pages(s):
+    from mlflow.entities import ViewType
+
+    c = s.client
+    for n in range(5):
+        s.experiment(f"page {n}", tags={"even": str(n % 2 == 0)})
+    c.delete_experiment(c.get_experiment_by_name("page 3").experiment_id)
+    asked = [
+        {"order_by": ["name"]},
+        {"order_by": ["name DESC"], "view_type": ViewType.ALL},
+        {"filter_string": "name LIKE 'page%' AND tags.even = 'True'"},
+        {"filter_string": "name ILIKE 'PAGE %'", "view_type": ViewType.DELETED_ONLY},
+    ]
+    for options in asked:
+        token, found = None, []
+        while True:
+            page = c.search_experiments(max_results=2, page_token=token, **options)
+            found += [e.name for e in page if e.name.startswith("page")]
+            if not (token := page.token):
+                break
+        s(found if "order_by" in options else sorted(found))
+    s.refused(c.search_experiments, filter_string="nonsense = 1")
+    s.refused(c.search_experiments, order_by=["nonsense"])
+    s.refused(c.search_experiments, max_results=0)
+
+
+def runs_go_through_their_states(s):
+    c = s.client
+    run = s.run(run_name="one", tags={"k": "v"}, start_time=5)
+    s.run_state(run)
+    for status in ("FINISHED", "FAILED", "KILLED", "RUNNING"):
+        c.set_terminated(run, status, end_time=1000)
+        s(c.get_run(run).info.status)
+    c.update_run(run, status="SCHEDULED")
+    c.update_run(run, name="two")
+    s.run_state(run)
+    s.refused(c.update_run, run, status="NONSENSE")
+    s.refused(c.create_run, "0", run_name="a", tags={"mlflow.runName": "b"})
+    s(c.get_run(s.run(tags={"mlflow.runName": "by tag"})).info.run_name)
+    c.delete_run(run)
+    s.run_state(run)
+    s.refused(c.update_run, run, name="three")
+    c.delete_run(run)
+    c.restore_run(run)
+    c.restore_run(run)
+    s.run_state(run)
+    s.refused(c.get_run, "0" * 32)
+    s.refused(c.delete_run, "0" * 32)
+    s.refused(c.restore_run, "0" * 32)
+    s.refused(c.log_metric, "0" * 32, "m", 1.0)
+    s.refused(c.log_batch, "no/run", metrics=[], params=[], tags=[])
+
+
+def params_are_written_once(s):
+    from mlflow.entities import Param
+
+    c, run = s.client, s.run()
+    c.log_param(run, "a", 1)
+    c.log_param(run, "a", "1")
+    s.refused(c.log_param, run, "a", 2)
+    c.log_batch(run, params=[Param("a", "1"), Param("b", "2")])
+    s.refused(c.log_batch, run, params=[Param("c", "3"), Param("a", "9"), Param("b", "8")])
+    s.refused(c.log_batch, run, params=[Param("d", "1"), Param("d", "1")])
+    s.refused(c.log_batch, run, params=[Param("e", "1"), Param("e", "2")])
+    c.log_batch(run, params=[Param(f"many{n}", str(n)) for n in range(230)])
+    c.log_param(run, "empty", "")
+    c.log_param(run, "none", None)
+    c.log_param(run, "long", "x" * 6001)
+    c.log_param(run, "unicode", "ä\n\t𝄞")
+    s(c.get_run(run).data.params)
+
+
+def names_are_checked(s):
+    from mlflow.entities import Metric, Param, RunTag
+
+    c, run = s.client, s.run()
+    for name in (
+        "ok", "with space", "a/b/c", "a.b:c-d_e", "/a", "a//b", "a/../b", ".", "..", "a/", "a/.", "",
+        "x" * 250, "x" * 251, "new\nline", "tab\t", "ä", "a=b", "a,b", "a\\b", ".hidden", "a/.b", None,
+        "name\n",
+    ):  # fmt: skip
+        s(str(name)[:20])
+        s.refused(c.log_metric, run, name, 1.0, timestamp=1)
+        s.refused(c.log_param, run, name, "v")
+        s.refused(c.set_tag, run, name, "v")
+        s.refused(c.log_batch, run, metrics=[Metric("fine", 1.0, 1, 0), Metric(name, 1.0, 1, 0)])
+        s.refused(c.log_batch, run, params=[Param(name, "v")])
+        s.refused(c.log_batch, run, tags=[RunTag(name, "v")])
+    s.run_state(run)
+
+
+def a_bad_batch_logs_nothing(s):
+    from mlflow.entities import Metric, Param, RunTag
+
+    c, run = s.client, s.run()
+    good, param, tag = Metric("m", 1.0, 1, 0), Param("p", "v"), RunTag("t", "v")
+    for value in (None, "text", True, 1 + 1j):
+        s.refused(c.log_batch, run, metrics=[good, Metric("bad", value, 1, 0)], params=[param])
+    for time, step in ((-1, 0), ("1", 0), (1, "0"), (None, 0)):
+        s.refused(c.log_batch, run, metrics=[good, Metric("bad", 1.0, time, step)], tags=[tag])
+    s.refused(c.log_batch, run, params=[param], tags=[RunTag("/", "v")])
+    s.run_state(run)
+    c.log_batch(run)
+    store = c._tracking_client.store
+    s.refused(store.log_batch, run, [good] * 1001, [], [])
+    s.refused(store.log_batch, run, [], [Param(f"p{n}", "v") for n in range(101)], [])
+    s.refused(store.log_batch, run, [], [], [RunTag(f"t{n}", "v") for n in range(101)])
+    s.refused(store.log_batch, run, [good] * 950, [], [RunTag(f"t{n}", "v") for n in range(60)])
+    s.run_state(run)
+
+
+def tags_are_set_changed_and_deleted(s):
+    from mlflow.entities import RunTag
+
+    c, run = s.client, s.run(run_name="named")
+    c.set_tag(run, "a", 1)
+    c.set_tag(run, "a", 2)
+    c.log_batch(run, tags=[RunTag("b", "1"), RunTag("b", "2"), RunTag("a", "3")])
+    c.set_tag(run, "empty", "")
+    c.set_tag(run, "long", "x" * 8001)
+    c.set_tag(run, "unicode", "ä\n𝄞")
+    s.run_state(run)
+    c.delete_tag(run, "b")
+    s.refused(c.delete_tag, run, "b")
+    s.refused(c.delete_tag, run, "never")
+    c.set_tag(run, "b", "again")
+    c.set_tag(run, "mlflow.runName", "new name")
+    c.set_tag(run, "mlflow.runName", "")
+    c.set_tag(run, "mlflow.note.content", "note")
+    s.run_state(run)
+    c.delete_run(run)
+    s.refused(c.set_tag, run, "a", 1)
+    s.refused(c.delete_tag, run, "a")
+
+
+def metrics_keep_their_history(s):
+    from mlflow.entities import Metric
+
+    c, run = s.client, s.run()
+    points = [(3, 30, 3.0), (1, 10, 1.0), (2, 20, 2.0), (2, 20, 2.0), (-1, 5, 0.5), (2, 21, 9.0)]
+    for step, time, value in points:
+        c.log_metric(run, "m", value, timestamp=time, step=step)
+    c.log_batch(run, metrics=[Metric("m", v, t, n) for n, t, v in points])
+    c.log_metric(run, "int", 7, timestamp=1)
+    c.log_metric(run, "nan", math.nan, timestamp=1)
+    c.log_metric(run, "nan", 1.0, timestamp=1, step=-5)
+    c.log_metric(run, "big", 2**62, timestamp=1, step=2**60)
+    for key in ("m", "int", "nan", "big", "never"):
+        s(key, [(m.step, m.timestamp, m.value) for m in c.get_metric_history(run, key)])
+    s.run_state(run)
+
+
+def infinities_stand_in_histories_and_in_the_run(s):
+    c, run = s.client, s.run()
+    c.log_metric(run, "inf", math.inf, timestamp=1)
+    c.log_metric(run, "minus", -math.inf, timestamp=1)
+    for key in ("inf", "minus"):
+        s(key, [m.value for m in c.get_metric_history(run, key)])
+    s(c.get_run(run).data.metrics)
+
+
+def the_last_value_of_one_step_and_time(s):
+    from mlflow.entities import Metric
+
+    c, run = s.client, s.run()
+    c.log_batch(run, metrics=[Metric("m", 5.0, 1, 0), Metric("m", 4.0, 1, 0)])
+    s(c.get_run(run).data.metrics)
+
+
+def an_end_without_a_time(s):
+    c, run = s.client, s.run()
+    c.update_run(run, status="FINISHED")
+    s(c.get_run(run).info.end_time is None)
+
+
+def a_run_that_runs_again(s):
+    c, run = s.client, s.run()
+    c.set_terminated(run, "FINISHED", end_time=1000)
+    c.update_run(run, status="RUNNING")
+    s(c.get_run(run).info.end_time is None)
+
+
+def histories_come_in_pages_and_for_charts(s):
+    from mlflow.entities import Metric
+
+    c, runs = s.client, [s.run(), s.run()]
+    for place, run in enumerate(runs):
+        for start in range(0, 250, 50):
+            c.log_batch(run, metrics=[Metric("m", n + place, n, n) for n in range(start, start + 50)])
+    store = c._tracking_client.store
+    token, pages = None, []
+    while True:
+        page = store.get_metric_history(runs[0], "m", max_results=100, page_token=token)
+        pages.append([m.step for m in page])
+        if not (token := page.token):
+            break
+    s(pages)
+    s.refused(store.get_metric_history, runs[0], "m", max_results=10, page_token="nonsense")
+    found = store.get_metric_history_bulk(runs, "m", 300)
+    s(sorted((len([m for m in found if m.run_id == r]) for r in runs), reverse=True), len(found))
+    s(store.get_max_step_for_metric(runs[1], "m"))
+    steps = store.get_metric_history_bulk_interval_from_steps(runs[1], "m", [3, 5, 999], 10)
+    s([(m.run_id, m.key, m.step, m.value) for m in steps])
+    some = store.get_metric_history_bulk_interval(runs, "m", 1000, 10, 12)
+    s(sorted((m.run_id == runs[0], m.step, m.value) for m in some))
+
+
+def runs_are_searched(s):
+    from mlflow.entities import Metric, Param, RunTag, ViewType
+
+    c, here, there = s.client, s.experiment("here"), s.experiment("there")
+    for n in range(7):
+        run = s.run(here if n < 5 else there, run_name=f"run {n}", start_time=100 + n)
+        metrics = [Metric("loss", math.nan if n == 2 else 5.0 - n, 1, n)] if n != 3 else []
+        params = [Param("lr", f"0.{n}"), Param("opt", "Adam" if n % 2 else "sgd")]
+        c.log_batch(run, metrics, params, [RunTag("even", str(n % 2 == 0)), RunTag("a b", "x")])
+        if n % 3 == 0:
+            c.set_terminated(run, end_time=1000 + n)
+    c.delete_run(run)
+    filters = [
+        "", "metrics.loss < 4", "metrics.loss >= 3 and params.opt = 'Adam'", "metrics.loss != 4",
+        "params.lr = '0.1'", "params.opt LIKE 'a%'", "params.opt ILIKE 'a%'", "params.lr != '0.1'",
+        "tags.even = 'True'", "tags.`a b` = 'x'", "tags.\"a b\" LIKE 'x'", "status = 'FINISHED'",
+        "attributes.status != 'FINISHED'", "run_name = 'run 1'", "run_name LIKE 'run%'",
+        "attribute.start_time > 102", "end_time <= 1003", "tags.mlflow.runName = 'run 2'",
+        "params.none IS NULL", "params.lr IS NOT NULL", "metrics.loss = 5", "artifact_uri LIKE '%'",
+    ]  # fmt: skip
+    orders = [
+        None, ["metrics.loss"], ["metrics.loss DESC"], ["params.lr DESC"], ["tags.even", "start_time"],
+        ["attributes.end_time", "run_name DESC"], ["attribute.status", "params.opt", "start_time"],
+    ]  # fmt: skip
+    for view in (ViewType.ACTIVE_ONLY, ViewType.DELETED_ONLY, ViewType.ALL):
+        for filter_string in filters:
+            found = c.search_runs([here, there], filter_string, view)
+            s(filter_string, [r.info.run_name for r in found])
+    for order in orders:
+        token, pages = None, []
+        while True:
+            page = c.search_runs([here, there], "", ViewType.ALL, 3, order, token)
+            pages.append([r.info.run_name for r in page])
+            if not (token := page.token):
+                break
+        s(order, pages)
+    for wrong in ("nonsense", "metrics.loss = 'a'", "params.lr > 1", "x.y = 1", "metrics.loss <", "a"):
+        s.refused(c.search_runs, [here], wrong)
+    s.refused(c.search_runs, [here], "", order_by=["nonsense"])
+    s.refused(c.search_runs, [here], "", max_results=50_001)
+    s.refused(c.search_runs, [here], "", page_token="nonsense")
+    s([r.info.run_name for r in c.search_runs([])])
+
+
+def datasets_are_inputs_of_runs(s):
+    from mlflow.entities import Dataset, DatasetInput, InputTag, LoggedModelInput
+
+    c, experiment = s.client, s.experiment("inputs")
+    first, second = s.run(experiment, run_name="first"), s.run(experiment, run_name="second")
+    train = Dataset("train", "d1", "local", "a", "schema", "profile")
+    test = Dataset("test", "d2", "local", "b")
+    context = [InputTag("mlflow.data.context", "training")]
+    c.log_inputs(first, [DatasetInput(train, context), DatasetInput(test, [])])
+    c.log_inputs(first, [DatasetInput(train, context)])
+    c.log_inputs(second, [DatasetInput(train, [InputTag("mlflow.data.context", "eval")])])
+    model = c.create_logged_model(experiment, name="m", source_run_id=first)
+    s.name(model.model_id)
+    c.log_inputs(second, models=[LoggedModelInput(model.model_id)])
+    for run in (first, second):
+        inputs = c.get_run(run).inputs
+        s(sorted(
+            [i.dataset.name, i.dataset.digest, i.dataset.source, i.dataset.schema,
+             [(t.key, t.value) for t in i.tags]] for i in inputs.dataset_inputs
+        ), [m.model_id for m in inputs.model_inputs])  # fmt: skip
+    for asked in ("dataset.name = 'train'", "dataset.digest = 'd2'", "dataset.context = 'eval'"):
+        found = c.search_runs([experiment], asked)
+        s(asked, sorted(r.info.run_name for r in found))
+    s.refused(c.log_inputs, first, [DatasetInput(Dataset("x" * 501, "d", "local", "a"), [])])
+    store = c._tracking_client.store
+    s(sorted((d.name, d.digest, d.context or "") for d in store._search_datasets([experiment])))
+    c.delete_run(first)
+    s.refused(c.log_inputs, first, [DatasetInput(test, [])])
+
+
+def logged_models_live_in_experiments(s):
+    from mlflow.entities import LoggedModelOutput, LoggedModelParameter, LoggedModelStatus, Metric
+
+    c, experiment = s.client, s.experiment("models")
+    run = s.run(experiment)
+    ready = c.create_logged_model(
+        experiment, name="ready", source_run_id=run, tags={"k": "v"}, params={"p": "1"},
+        model_type="agent",
+    )  # fmt: skip
+    s.name(ready.model_id)
+    failed = c.create_logged_model(experiment, name="failed", source_run_id=run)
+    s.name(failed.model_id)
+    s(ready.status.name, ready.model_type, ready.tags, ready.params, ready.source_run_id)
+    c.finalize_logged_model(ready.model_id, LoggedModelStatus.READY)
+    c.finalize_logged_model(failed.model_id, LoggedModelStatus.FAILED)
+    c.log_metric(run, "accuracy", 0.9, timestamp=1, step=1, model_id=ready.model_id)
+    c.log_batch(run, [Metric("accuracy", 0.5, 1, 1, model_id=failed.model_id)])
+    c.log_outputs(run, [LoggedModelOutput(ready.model_id, step=3)])
+    c.log_model_params(failed.model_id, {"late": "2"})
+    c.set_logged_model_tags(ready.model_id, {"k": "w", "l": "1"})
+    c.delete_logged_model_tag(ready.model_id, "l")
+    s.refused(c.delete_logged_model_tag, ready.model_id, "l")
+    for model_id in (ready.model_id, failed.model_id):
+        model = c.get_logged_model(model_id)
+        s(model.name, model.status.name, model.tags, model.params,
+          [(m.key, m.value, m.step) for m in model.metrics or []])  # fmt: skip
+    s([(m.model_id, m.step) for m in c.get_run(run).outputs.model_outputs])
+    for asked in ("name = 'ready'", "metrics.accuracy > 0.6", "params.p = '1'", "tags.k = 'w'", None):
+        found = c.search_logged_models([experiment], filter_string=asked)
+        s(asked, sorted(m.name for m in found))
+    order = [{"field_name": "metrics.accuracy", "ascending": True}]
+    s([m.name for m in c.search_logged_models([experiment], order_by=order)])
+    c.delete_logged_model(failed.model_id)
+    s.refused(c.get_logged_model, failed.model_id)
+    s([m.name for m in c.search_logged_models([experiment])])
+    s.refused(c.create_logged_model, "987654", name="x")
+    s(sorted(c.get_run(run).data.metrics.items()), LoggedModelParameter("a", "b").key)
+
+
+def models_are_registered_in_versions(s):
+    c, run = s.client, s.run()
+    source = c.get_run(run).info.artifact_uri + "/model"
+    s.refused(c.create_registered_model, "")
+    c.create_registered_model("net", tags={"a": "1"}, description="first")
+    s.refused(c.create_registered_model, "net")
+    versions = [c.create_model_version("net", source, run, tags={"n": str(n)}) for n in range(3)]
+    s([(v.version, v.run_id, v.status, v.current_stage, v.tags) for v in versions])
+    c.set_registered_model_alias("net", "champion", "1")
+    c.set_registered_model_alias("net", "champion", "2")
+    c.set_registered_model_alias("net", "old", "1")
+    s(c.get_model_version_by_alias("net", "champion").version)
+    s(c.get_registered_model("net").aliases)
+    c.delete_registered_model_alias("net", "old")
+    s.refused(c.get_model_version_by_alias, "net", "old")
+    s.refused(c.set_registered_model_alias, "net", "v1", "1")
+    s.refused(c.set_registered_model_alias, "net", "latest", "1")
+    c.update_model_version("net", "2", "words")
+    c.set_model_version_tag("net", "2", "k", "v")
+    c.delete_model_version_tag("net", "2", "n")
+    s(c.get_model_version("net", "2").description, c.get_model_version("net", "2").tags)
+    c.delete_model_version("net", "3")
+    s.refused(c.get_model_version, "net", "3")
+    for asked in ("name = 'net'", f"run_id = '{run}'", "tags.n = '0'", "name LIKE 'n%'"):
+        s(asked.replace(run, "RUN"), sorted(v.version for v in c.search_model_versions(asked)))
+    copied = c.copy_model_version("models:/net/2", "copy")
+    s(copied.name, copied.version, copied.run_id)
+    c.rename_registered_model("copy", "twin")
+    c.set_registered_model_tag("twin", "k", "v")
+    s([(m.name, m.tags) for m in c.search_registered_models(order_by=["name DESC"])])
+    s([m.name for m in c.search_registered_models("name ILIKE 'T%'", max_results=1)])
+    c.delete_registered_model("net")
+    s.refused(c.get_registered_model, "net")
+    s(c.get_model_version("twin", "1").version)
+
+
+def runs_nest_by_a_tag(s):
+    c, experiment = s.client, s.experiment("nested")
+    parent = s.run(experiment, run_name="parent")
+    child = s.run(experiment, run_name="child", tags={"mlflow.parentRunId": parent})
+    s(c.get_parent_run(child).info.run_id, c.get_parent_run(parent))
+    found = c.search_runs([experiment], f"tags.mlflow.parentRunId = '{parent}'")
+    s([r.info.run_name for r in found])
+
+
+def artifacts_lie_under_the_run(s):
+    c, run = s.client, s.run()
+    c.log_text(run, "hello", "notes/a.txt")
+    c.log_dict(run, {"a": 1}, "b.json")
+    s(sorted((f.path, f.is_dir, f.file_size) for f in c.list_artifacts(run)))
+    s([(f.path, f.file_size) for f in c.list_artifacts(run, "notes")])
+    with open(c.download_artifacts(run, "notes/a.txt")) as stream:
+        s(stream.read())
+
+
+ALL = [
+    value
+    for name, value in list(globals().items())
+    if callable(value) and getattr(value, "__module__", "") == __name__ and name != "Said"
+]
