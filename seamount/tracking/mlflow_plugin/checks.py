@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from mlflow.exceptions import MlflowException
 from mlflow.utils.validation import (
     MAX_ENTITIES_PER_BATCH,
     MAX_ENTITY_KEY_LENGTH,
@@ -21,6 +22,9 @@ from mlflow.utils.validation import (
     _validate_param_keys_unique,
     _validate_tag,
 )
+
+from seamount.core.errors import UserError
+from seamount.tracking.names import check_name
 
 _MAX_NAMES = 1 << 16
 
@@ -86,6 +90,10 @@ class Checks:
         return plain
 
     def _passed(self, name: str) -> None:
+        try:
+            check_name(name)
+        except UserError as error:  # MLflow lets a line break stand at the end
+            raise MlflowException.invalid_parameter_value(str(error)) from error
         if len(self._names) >= _MAX_NAMES:
             self._names.clear()
         self._names.add(name)

@@ -20,6 +20,15 @@ DIFFERENT = {
     ],
     # Of values of one step and time MLflow shows the largest; ours the one that was logged last.
     "the_last_value_of_one_step_and_time": [[{"m": 4.0}]],
+    # It would break lines wherever names are listed.
+    "a_name_that_ends_in_a_line_break": [
+        [
+            "refused",
+            "INVALID_PARAMETER_VALUE",
+            "metric name 'name\\n' holds a control character: remove it",
+        ],
+    ]
+    * 2,
     # A run that ended has an end: without one given, the time of the call.
     "an_end_without_a_time": [[False]],
     # A run that runs again has no end; MLflow keeps the old one.
