@@ -3,9 +3,9 @@
     python benchmarks/track_mlflow.py [--json FILE]
 
 In process, synchronous. Each store is used in a process of its own, the two in turn, three rounds;
-of each round the median call counts, of the rounds the median. Printed: milliseconds of a call (wall
-and CPU) and the ratio. Building the entities is part of a call on both sides. Then what a reader
-pays afterwards: the run with all that was logged, right after the last call.
+of each round the median call counts, of the rounds the median. Printed: milliseconds of a call
+(wall and CPU) and the ratio. Building the entities is part of a call on both sides. Then what a
+reader pays afterwards: the run with all that was logged, right after the last call.
 """
 
 from __future__ import annotations

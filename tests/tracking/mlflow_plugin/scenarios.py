@@ -1,7 +1,8 @@
 """What MLflow promises of its tracking store and registry, each behaviour a function of one client.
 
-A scenario gets a `Said` and does on the client what a user would; everything that it says is compared
-between MLflow's own SQLite store and ours. What a call refuses is said by its error code and words.
+A scenario gets a `Said` and does on the client what a user would; everything that it says is
+compared between MLflow's own SQLite store and ours. What a call refuses is said by its error code
+and words.
 """
 
 from __future__ import annotations
@@ -173,8 +174,9 @@ def names_are_checked(s):
 
     c, run = s.client, s.run()
     for name in (
-        "ok", "with space", "a/b/c", "a.b:c-d_e", "/a", "a//b", "a/../b", ".", "..", "a/", "a/.", "",
-        "x" * 250, "x" * 251, "new\nline", "tab\t", "ä", "a=b", "a,b", "a\\b", ".hidden", "a/.b", None,
+        "ok", "with space", "a/b/c", "a.b:c-d_e", "/a", "a//b", "a/../b", ".", "..", "a/", "a/.",
+        "", "x" * 250, "x" * 251, "new\nline", "tab\t", "ä", "a=b", "a,b", "a\\b", ".hidden",
+        "a/.b", None,
     ):  # fmt: skip
         s(str(name)[:20])
         s.refused(c.log_metric, run, name, 1.0, timestamp=1)
@@ -331,8 +333,9 @@ def runs_are_searched(s):
         "params.none IS NULL", "params.lr IS NOT NULL", "metrics.loss = 5", "artifact_uri LIKE '%'",
     ]  # fmt: skip
     orders = [
-        None, ["metrics.loss"], ["metrics.loss DESC"], ["params.lr DESC"], ["tags.even", "start_time"],
-        ["attributes.end_time", "run_name DESC"], ["attribute.status", "params.opt", "start_time"],
+        None, ["metrics.loss"], ["metrics.loss DESC"], ["params.lr DESC"],
+        ["tags.even", "start_time"], ["attributes.end_time", "run_name DESC"],
+        ["attribute.status", "params.opt", "start_time"],
     ]  # fmt: skip
     for view in (ViewType.ACTIVE_ONLY, ViewType.DELETED_ONLY, ViewType.ALL):
         for filter_string in filters:

@@ -1,4 +1,4 @@
-"""The same scenarios on MLflow's own SQLite store and on ours: what the client is told is the same."""
+"""The same scenarios on MLflow's SQLite store and on ours: what the client is told is the same."""
 
 from __future__ import annotations
 
