@@ -75,14 +75,14 @@ class MLflow:
         from mlflow import MlflowClient
         from mlflow.entities import Metric
 
-        self.metric, self.client = Metric, MlflowClient(self.scheme.format(folder))
-        if rank <= 0:
-            self.id = self.client.create_run("0").info.run_id
-            Path(f"{folder}/.run").write_text(self.id)
+        if rank == 0:  # the others wait: two processes cannot make MLflow's tables at once
+            run = MlflowClient(self.scheme.format(folder)).create_run("0")
+            Path(f"{folder}/.run").write_text(run.info.run_id)
             os.rename(f"{folder}/.run", f"{folder}/run")
         while not os.path.exists(f"{folder}/run"):
             time.sleep(0.01)
         self.id = Path(f"{folder}/run").read_text()
+        self.metric, self.client = Metric, MlflowClient(self.scheme.format(folder))
 
     def log(self, data: dict[str, float], step: int) -> None:
         now = int(time.time() * 1000)
