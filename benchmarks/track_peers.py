@@ -160,7 +160,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     heads = ["tool", "1 metric, us p50 / p99", "100 metrics, us", "points/s, 1 process",
-             "points/s, 8 processes", "read after kill -9", "1 M points back, first, again", "load"]  # fmt: skip
+             "points/s, 8 processes", "read after kill -9", "1 M points back, first, again",
+             "load"]  # fmt: skip
     print(f"| {' | '.join(heads)} |\n{'|---' * len(heads)}|")
     results = {}
     for tool in options.tools.split(","):

@@ -78,9 +78,12 @@ class Attention(nn.Module):
         self, x_BTD: Tensor, cos_TE: Tensor, sin_TE: Tensor, mask_B1TT: Tensor | None
     ) -> Tensor:
         """Attend to this and earlier positions, within `mask_B1TT` where given."""
-        query_BHTE = rotate(self.heads(self.query(x_BTD)), cos_TE, sin_TE)
-        key_BKTE = rotate(self.heads(self.key(x_BTD)), cos_TE, sin_TE)
+        query_BHTE = self.heads(self.query(x_BTD))
+        key_BKTE = self.heads(self.key(x_BTD))
         value_BKTE = self.heads(self.value(x_BTD))
+        tokens = query_BHTE.shape[2]
+        cos_TE, sin_TE = cos_TE[:tokens], sin_TE[:tokens]
+        query_BHTE, key_BKTE = rotate(query_BHTE, cos_TE, sin_TE), rotate(key_BKTE, cos_TE, sin_TE)
         y_BHTE = functional.scaled_dot_product_attention(
             query_BHTE,
             key_BKTE,
@@ -149,21 +152,21 @@ class LanguageModel(nn.Module):
 
     def tie(self) -> None:
         """Make head and embedding one parameter again, if the configuration says so."""
-        if self.config.tied:
+        if self.config.tied and self.head is not None and self.embedding is not None:
             self.head.weight = self.embedding.weight
 
     def forward(self, ids_BT: Tensor, document_ids_BT: Tensor | None = None) -> Tensor:
         """Logits [B, T, V]; with `document_ids_BT` no position sees another document.
 
-        Positions count from the start of the row. T is at most `config.context_length`.
+        Positions count from the start of the row. T is at most `config.context_length`. A stage of
+        a pipeline (plan.keep_stage) takes and gives the residual stream [B, T, D] where it has no
+        embedding, or no head.
         """
-        tokens = ids_BT.shape[1]
-        cos_TE, sin_TE = self.cos[:tokens], self.sin[:tokens]
         mask_B1TT = None if document_ids_BT is None else document_mask(document_ids_BT)
-        x_BTD = self.embedding(ids_BT)
+        x_BTD = ids_BT if self.embedding is None else self.embedding(ids_BT)
         for block in self.layers.values():
-            x_BTD = block(x_BTD, cos_TE, sin_TE, mask_B1TT)
-        return self.head(self.norm(x_BTD))
+            x_BTD = block(x_BTD, self.cos, self.sin, mask_B1TT)
+        return x_BTD if self.head is None else self.head(self.norm(x_BTD))
 
 
 def initialise(model: LanguageModel, seed: int, embedding_std: float = 0.02) -> None:

@@ -2,19 +2,23 @@
 
 Styles: "embedding" cuts the vocabulary rows and sums the parts, "column" cuts outputs, "row" cuts
 inputs and sums the parts, "head" cuts the vocabulary and leaves the logits cut for a parallel
-loss. Whatever is not named is held whole by every rank. Source: Shoeybi et al. 2019, Megatron-LM.
+loss; a "branch" is given its whole input, of which its columns make one gradient. Whatever is not
+named is held whole by every rank. Source: Shoeybi et al. 2019, Megatron-LM.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 TENSOR_PLAN: dict[str, str] = {
     "embedding": "embedding",
+    "layers.*.attention": "branch",
     "layers.*.attention.query": "column",
     "layers.*.attention.key": "column",
     "layers.*.attention.value": "column",
     "layers.*.attention.output": "row",
+    "layers.*.mlp": "branch",
     "layers.*.mlp.gate": "column",
     "layers.*.mlp.up": "column",
     "layers.*.mlp.down": "row",
@@ -28,3 +32,18 @@ TENSOR_DIVIDES: tuple[str, ...] = ("heads", "kv_heads", "intermediate_size", "vo
 def retie(model: Any) -> None:
     """Share embedding and head again after the plan gave each its own sharded parameter."""
     model.tie()
+
+
+# A pipeline's first and last stage hold one copy each of a tied matrix, under these two names.
+TIED: tuple[str, str] = ("embedding.weight", "head.weight")
+
+
+def keep_stage(model: Any, layers: Collection[int], first: bool, last: bool) -> None:
+    """Leave of `model` what one stage of a pipeline holds: some layers, and the ends they touch."""
+    for name in list(model.layers):
+        if int(name) not in layers:
+            del model.layers[name]
+    if not first:
+        model.embedding = None
+    if not last:
+        model.norm = model.head = None

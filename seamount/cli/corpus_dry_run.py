@@ -11,6 +11,7 @@ from seamount.core.progress import amount
 from seamount.core.wording import counted, one_line
 
 _SHOWN = 12
+_TELLING_BYTES = 1 << 20
 
 
 def show(request: Any, json_file: str | None) -> None:
@@ -51,6 +52,9 @@ def _print(prediction: dict[str, Any]) -> None:
         typer.echo(f"  {label:<20}" + "".join(f"{cell:>13}" for cell in (*sizes, *times)))
     typer.echo(f"  memory of a worker: about {amount(prediction['worker_memory_bytes'])}")
     typer.echo("  copies are more frequent in the whole than in a sample: less may be kept")
+    typer.echo("  the start of a command and of its workers, some seconds, is left out")
+    if sample["bytes"] < _TELLING_BYTES:
+        typer.echo(f"  a sample below {amount(_TELLING_BYTES)} tells little: expect to be far off")
 
 
 def _duration(hours: float) -> str:

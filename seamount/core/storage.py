@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import fsspec
+from fsspec.implementations.local import LocalFileSystem
 
 from seamount.core.errors import CorruptData, SeamountError, UserError, explain_os_error
 
@@ -167,7 +168,7 @@ def atomic_write(url: str) -> Iterator[IO[bytes]]:
             if is_local(url):
                 stream.flush()
                 os.fsync(stream.fileno())
-        fs.mv(temporary, path) if not is_local(url) else os.replace(temporary, path)
+        _rename(fs, temporary, path)
     except OSError as error:
         _discard(fs, temporary)
         raise explain_os_error(error, f"writing {url}") from error
@@ -176,10 +177,20 @@ def atomic_write(url: str) -> Iterator[IO[bytes]]:
         raise
 
 
+def _rename(fs: Any, source: str, target: str) -> None:
+    if isinstance(fs, LocalFileSystem):
+        os.replace(source, target)
+    elif type(fs).mv is not fsspec.AbstractFileSystem.mv:
+        fs.mv(source, target)
+    else:  # an object store; fsspec's own mv deletes by a list, see remove_tree
+        fs.cp_file(source, target)
+        fs.rm_file(source)
+
+
 def _discard(fs: Any, path: str) -> None:
     try:
         if fs.exists(path):
-            fs.rm(path)
+            fs.rm_file(path)
     except OSError:
         pass  # the first error is the one to tell; a leftover *.partial-* name is never read
 
@@ -191,9 +202,9 @@ def write_bytes(url: str, content: bytes) -> None:
 
 
 def write_json(url: str, value: Any) -> None:
-    """Write `value` as sorted, indented JSON, atomically."""
+    """Write `value` as sorted, indented JSON, atomically; a lone surrogate as JSON's escape."""
     text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-    write_bytes(url, text.encode())
+    write_bytes(url, text.encode("utf-8", "backslashreplace"))
 
 
 def read_bytes(url: str) -> bytes:
@@ -228,8 +239,17 @@ def digest_of(value: Any) -> str:
 def remove_tree(url: str) -> None:
     """Remove a folder and all below it, if it exists."""
     fs, path = filesystem(url)
-    if fs.exists(path):
+    if not fs.exists(path):
+        return
+    try:
         fs.rm(path, recursive=True)
+    except OSError:
+        if is_local(url):
+            raise
+        # Some stores (OpenStack Swift) take no list of what to delete without Content-MD5, which
+        # AWS's library does not send any more.
+        for name in fs.find(path):
+            fs.rm_file(name)
 
 
 def make_folder(url: str) -> None:
@@ -247,7 +267,7 @@ def move(source: str, target: str) -> None:
     from_path = filesystem(source)[1]
     try:
         fs.makedirs(fs._parent(path), exist_ok=True)
-        os.replace(from_path, path) if is_local(target) else fs.mv(from_path, path)
+        _rename(fs, from_path, path)
     except OSError as error:
         raise explain_os_error(error, f"moving {source} to {target}") from error
 

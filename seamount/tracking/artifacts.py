@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
+from seamount.core.durable import fsync_folder
 from seamount.core.errors import UserError, explain_os_error
 from seamount.tracking.names import check_artifact_path
 from seamount.tracking.serialisers import encode
 from seamount.tracking.store.folder import Store
 
 _CHUNK = 1 << 20
+_PARTIAL = re.compile(r"\.[0-9a-f]{12}\.partial")
 
 
 def put(store: Store, run_id: str, name: str, source: str | Path | bytes) -> dict[str, object]:
@@ -73,6 +76,16 @@ def digest_of(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+def partial_name(target: Path) -> Path:
+    """A name beside `target` for a file that is being written."""
+    return target.with_name(f".{os.urandom(6).hex()}.partial")
+
+
+def is_partial(path: Path) -> bool:
+    """Whether `path` is being written, or its writer was killed meanwhile."""
+    return _PARTIAL.fullmatch(path.name) is not None
+
+
 def _inside(folder: Path, name: str) -> Path:
     target = folder / check_artifact_path(name)
     if not target.parent.resolve().is_relative_to(folder.resolve()):
@@ -83,6 +96,7 @@ def _inside(folder: Path, name: str) -> Path:
 
 
 def _to_blob(store: Store, source: str | Path | bytes) -> tuple[str, int]:
+    """Store the content and its name, for good: the record that names it comes after."""
     folder = store.folder / "blobs"
     folder.mkdir(exist_ok=True)
     temporary = folder / f".{os.getpid()}.{os.urandom(6).hex()}.partial"
@@ -96,6 +110,8 @@ def _to_blob(store: Store, source: str | Path | bytes) -> tuple[str, int]:
             final.parent.mkdir(exist_ok=True)
             temporary.chmod(0o444)  # shared by runs: an accidental write must not change them all
             os.rename(temporary, final)
+        fsync_folder(final.parent)
+        fsync_folder(folder)
         return digest, size
     finally:
         temporary.unlink(missing_ok=True)
@@ -119,7 +135,7 @@ def _copy(source: str | Path | bytes, out: IO[bytes]) -> tuple[str, int]:
 
 def _show(blob: Path, target: Path) -> None:
     """Put the blob under its name, replacing an earlier version in one step."""
-    temporary = target.with_name(f".{os.urandom(6).hex()}.partial")
+    temporary = partial_name(target)
     try:
         try:
             os.link(blob, temporary)

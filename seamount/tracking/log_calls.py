@@ -76,8 +76,8 @@ class LogCalls(ABC):
         for name, text in data.items():
             if not isinstance(text, str):
                 raise UserError(f"series {name!r} takes text, not {type(text).__name__}")
-            kept = text[: names.MAX_TEXT_CHARS].encode("utf-8", "backslashreplace").decode()
-            cut[names.check_name(name, "series name")] = kept  # lone surrogates are no Unicode
+            kept = names.unicode_text(text[: names.MAX_TEXT_CHARS])
+            cut[names.check_name(name, "series name")] = kept
         shortened = [name for name, text in data.items() if len(text) > names.MAX_TEXT_CHARS]
         at_steps = self._count(cut) if step is None else {steps.check(step): cut}
         for at, group in at_steps.items():

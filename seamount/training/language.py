@@ -117,7 +117,7 @@ def _run(
     if found is not None:
         log.info("continuing from step %d (%s)", step, found.folder)
     if step >= recipe.steps:  # only the model folder is to be written again
-        ranks, job["recipe"]["parallel"] = 1, {"tensor": 1}
+        ranks, job["recipe"]["parallel"] = 1, {}
     with shown(recipe.steps, step) as line:
         return run_ranks(TARGET, job, ranks, recipe.threads, _listener(request, line))
 

@@ -32,6 +32,7 @@ def predict(recipe: Recipe) -> dict[str, Any]:
         "tokens": tokens_per_step * recipe.steps,
         "model_flops": per_token * tokens_per_step * recipe.steps,
         "checkpoint_bytes": round(_BYTES_FP32 * config.parameters * (1 + states)),
+        "micro_batches": recipe.micro_batches,
         "cut_over_ranks": sorted(model_family(recipe.model.family).plan.TENSOR_PLAN)
         if recipe.parallel.tensor > 1
         else [],

@@ -138,3 +138,21 @@ def test_a_remote_store_that_does_not_answer_is_one_sentence(
     for ask in (storage.exists, storage.list_files):
         with pytest.raises(SeamountError, match="cannot reach 'memory://x/y': no route"):
             ask("memory://x/y")
+
+
+def test_a_store_that_deletes_no_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenStack Swift refuses DeleteObjects without Content-MD5; single objects it deletes."""
+    import fsspec
+
+    memory = fsspec.filesystem("memory")
+
+    def refused(*_: object, **__: object) -> None:
+        raise OSError(22, "Missing required header for this request: Content-MD5")
+
+    monkeypatch.setattr(type(memory), "rm", refused)
+    for name in ("a", "b/c"):
+        storage.write_bytes(f"memory://single/{name}", b"x")
+    storage.move("memory://single/a", "memory://single/d")
+    assert memory.find("/single") == ["/single/b/c", "/single/d"]
+    storage.remove_tree("memory://single")
+    assert memory.find("/single") == []

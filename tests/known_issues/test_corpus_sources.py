@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -153,3 +154,18 @@ def test_the_component_that_bounds_a_strict_mixture_is_scarce():
     wanted = mixture.targets(supply, "strict", None)
     shown = mixture.certificate(supply, wanted, {"a": 100, "b": 100})
     assert [shown[name]["scarce"] for name in "ab"] == [True, False]
+
+
+def test_a_corpus_that_is_replaced_is_spoken_of(tmp_path, caplog):
+    """Before, another request took the place of a finished corpus without a word."""
+    source, out = write(tmp_path / "in" / "a.jsonl.zst"), tmp_path / "out"
+    request = CorpusRequest((str(source.parent),), str(out))
+    build_corpus(request)
+    assert "is replaced" not in caplog.text
+    write(source, 7)
+    write(source.with_name("b.jsonl.zst"))
+    build_corpus(replace(request, seed=3, dedupe="exact"))
+    assert "is replaced (dedupe near -> exact, seed 0 -> 3, inputs new: 1" in caplog.text
+    assert "inputs changed: 1)" in caplog.text
+    build_corpus(replace(request, seed=3, dedupe="exact"))  # as it stands
+    assert caplog.text.count("is replaced") == 1

@@ -8,7 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from mlflow.utils.mlflow_tags import MLFLOW_RUN_NAME, MLFLOW_USER
+
 from seamount.tracking.configs import as_text, digest
+from seamount.tracking.mlflow_plugin.log_calls import one_line
 from seamount.tracking.store.index import Index, Summary
 
 _OF = "run_id IN (SELECT value FROM json_each(?1))"
@@ -37,11 +40,25 @@ def changes(index: Index, runs: list[dict[str, Any]], since: int) -> Iterator[Ch
     for run in runs:
         run_id = run["run_id"]
         params, extra = _config([json.loads(data) for _, data in configs[run_id]])
+        if run["fork_run_id"] is not None:
+            extra["seamount.fork_run_id"] = run["fork_run_id"]
+            extra["seamount.fork_step"] = str(run["fork_step"])
         if run["error"]:
             error = json.loads(run["error"])
             extra["seamount.error"] = f"{error['type']}: {error['message']}"
         metrics = index.summaries(run_id, since) if since else index.summaries(run_id)
-        yield Change(run, params, dict(tags[run_id]) | extra, removed[run_id], metrics)
+        shown = _named(run, dict(tags[run_id])) | extra
+        yield Change(run, params, shown, removed[run_id], metrics)
+
+
+def _named(run: dict[str, Any], tags: dict[str, str]) -> dict[str, str]:
+    """With MLflow's tags for name and user; a client's run has what its client said."""
+    said = tags.get(MLFLOW_RUN_NAME)
+    if said is None:
+        tags[MLFLOW_USER] = run["owner"]
+    if said is None or one_line(said) != run["name"]:
+        tags[MLFLOW_RUN_NAME] = run["name"]
+    return tags
 
 
 _QUERIES = {

@@ -9,7 +9,9 @@ reads them from the columns.
 What MLflow is shown of what it has no place for: rank 0's strand stands under the metric's name,
 other ranks under `name@rank`; fractional steps are rounded down; the newest config snapshot stands
 as params, and one whose values were later changed as the tag `seamount.config.N`; a failure as the
-tag `seamount.error`.
+tag `seamount.error`; where a run was forked as the tags `seamount.fork_run_id` and
+`seamount.fork_step` (MLflow's own parentRunId means a run within a run, and folds the child away
+below the parent: a fork is a run of its own).
 """
 
 from __future__ import annotations

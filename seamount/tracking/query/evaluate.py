@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from seamount.tracking.configs import as_text
 from seamount.tracking.query.filters import TIME, And, Expression, Not, Operand, Or, Test
+from seamount.tracking.query.frames import micros
 from seamount.tracking.query.patterns import Texts, compile_pattern, lines
 
 FIELDS = frozenset(
@@ -172,10 +173,7 @@ def _as_number(value: Any) -> int | float | None:
 
 def _as_time(value: Any) -> int:
     """Microseconds since 1970 UTC of a stored time or of a literal."""
-    if not isinstance(value, datetime.datetime):
-        return int(value)
-    since = _utc(value) - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-    return since // datetime.timedelta(microseconds=1)
+    return micros(value) if isinstance(value, datetime.datetime) else int(value)
 
 
 def _as_moment(value: Any) -> datetime.datetime | None:

@@ -23,6 +23,7 @@ TEXT, TIME, NUMBER, ANY = "text", "time", "number", "any"
 METADATA = {
     "run_id": TEXT, "name": TEXT, "project": TEXT, "owner": TEXT, "state": TEXT, "error": TEXT,
     "created": TIME, "ended": TIME, "duration": NUMBER,
+    "fork_run_id": TEXT, "fork_step": NUMBER,
 }  # fmt: skip
 AGGREGATES = ("last", "min", "max", "mean", "count", "at")
 NAMED = ("config", "tag", "file")
@@ -224,7 +225,8 @@ def file(name: str) -> Column:
 
 
 def attribute(name: str) -> Column:
-    """What every run has: run_id, name, project, owner, state, error, created, ended, duration."""
+    """What every run has: run_id, name, project, owner, state, error, created, ended, duration;
+    a fork also fork_run_id and fork_step."""
     from seamount.core.registry import unknown
 
     if name not in METADATA:

@@ -17,11 +17,12 @@ from seamount.tracking.query.attributes import IndexSource, each_config
 from seamount.tracking.query.evaluate import operands, select
 from seamount.tracking.query.filter_parser import parse_filter, parse_operand
 from seamount.tracking.query.filters import TIME, And, Column, Expression, Operand, Test, checked
-from seamount.tracking.query.frames import Frame, moment
+from seamount.tracking.query.frames import Frame, micros, moment
 from seamount.tracking.query.patterns import compile_pattern
 from seamount.tracking.query.run_view import RunView
 from seamount.tracking.store.folder import Store, open_store
 from seamount.tracking.store.index import Index
+from seamount.tracking.store.lineage import forks_among, metric_keys
 
 Where = str | Expression | None
 COLUMNS = ("run_id", "project", "name", "owner", "state", "created", "ended", "duration")
@@ -47,12 +48,11 @@ class RunTable:
     @property
     def frame(self) -> Frame:
         """The columns as plain lists."""
-        names = [(str(operand), operand.type == TIME) for operand in self.columns]
-        table = {
-            name: [_micros(view.known[name]) if time else view.known[name] for view in self.views]
-            for name, time in names
-        }
-        return Frame(table, frozenset(name for name, time in names if time))
+        table = {str(o): [view.known[str(o)] for view in self.views] for o in self.columns}
+        times = frozenset(str(operand) for operand in self.columns if operand.type == TIME)
+        for name in times:
+            table[name] = [None if value is None else micros(value) for value in table[name]]
+        return Frame(table, times)
 
     def rows(self) -> list[dict[str, Any]]:
         """A dict a run; moments as datetimes in UTC."""
@@ -223,15 +223,10 @@ def _names(index: Index, kind: str, page: list[str]) -> set[str]:
     table, column = {"tag": ("tags", "key"), "file": ("files", "name")}.get(
         kind, ("series", "name")
     )
+    some = " AND points > 0" if table == "series" else ""
     ids = "(SELECT value FROM json_each(?))"
-    query = f"SELECT DISTINCT {column} FROM {table} WHERE run_id IN {ids}"
-    return {name for (name,) in index.db.execute(query, (json.dumps(page),))}
-
-
-def _micros(value: Any) -> int | None:
-    import datetime
-
-    if value is None:
-        return None
-    since = value - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-    return since // datetime.timedelta(microseconds=1)
+    query = f"SELECT DISTINCT {column} FROM {table} WHERE run_id IN {ids}{some}"
+    found = {name for (name,) in index.db.execute(query, (json.dumps(page),))}
+    for fork in forks_among(index, page) if some else ():
+        found |= {name for name, _ in metric_keys(index, fork)}
+    return found

@@ -35,6 +35,7 @@ def apply_event(
 def _start(
     db: sqlite3.Connection, header: Header, segment_id: int, record: Record, body: dict[str, Any]
 ) -> None:
+    """Another name than the run was made with; the newest stands, as of all that is said of it."""
     if body.get("name"):
         db.execute(
             "UPDATE runs SET name = ?1, named_us = ?2 WHERE run_id = ?3 AND named_us <= ?2",
@@ -46,7 +47,7 @@ def _config(
     db: sqlite3.Connection, header: Header, segment_id: int, record: Record, body: dict[str, Any]
 ) -> None:
     row = (header.run_id, record.time_us, segment_id, record.sequence, json.dumps(body["values"]))
-    db.execute("INSERT INTO configs VALUES (?, ?, ?, ?, ?)", row)
+    db.execute("INSERT INTO configs VALUES (?, ?, ?, ?, ?, NULL)", row)
 
 
 def _tags(

@@ -20,8 +20,9 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from seamount.core import locks, storage
+from seamount.core.errors import CorruptData
 from seamount.tracking.artifacts import blob_path
-from seamount.tracking.segments import codec
+from seamount.tracking.segments.reader import header_of
 from seamount.tracking.segments.strands import segment_files, writer_lives
 from seamount.tracking.store.folder import Store
 from seamount.tracking.store.index import Index
@@ -71,9 +72,12 @@ def is_logged(folder: Path) -> bool:
     MLflow's clients do not count: what they log to a deleted run is refused.
     """
     for path in segment_files(folder):
-        with path.open("rb") as stream:
-            found = codec.read_header(stream.read(1 << 16), str(path))
-        if found and found[0].role != "client" and writer_lives(path, found[0].host):
+        try:
+            header, _ = header_of(path)
+            role, host = header.role, header.host
+        except CorruptData:
+            role, host = "unknown", path.name.split(".")[2]
+        if role != "client" and writer_lives(path, host):
             return True
     return False
 

@@ -1,8 +1,7 @@
-"""s3:// against moto's server, an S3 endpoint on this machine."""
+"""s3:// against two S3 endpoints on this machine: moto's server, and OpenStack Swift (in CI)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,38 +17,6 @@ from seamount.corpora.text.download.request import RemoteFile
 
 NAME = "train/00.jsonl.zst"
 URL = "s3://pile/train/00.jsonl.zst"
-
-
-@pytest.fixture(scope="module")
-def endpoint() -> Iterator[str]:
-    from moto.server import ThreadedMotoServer
-
-    server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
-
-
-@pytest.fixture
-def store(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A client of an empty bucket `pile`; the environment leads s3fs there."""
-    import botocore.session
-    import s3fs
-
-    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    s3fs.S3FileSystem.clear_instance_cache()
-    client = botocore.session.get_session().create_client("s3")
-    client.create_bucket(Bucket="pile")
-    yield client
-    for item in client.list_objects_v2(Bucket="pile").get("Contents", []):
-        client.delete_object(Bucket="pile", Key=item["Key"])
-    client.delete_bucket(Bucket="pile")
-    client.close()
-    s3fs.S3FileSystem.clear_instance_cache()
 
 
 def put(store: Any, content: bytes, key: str = NAME) -> None:

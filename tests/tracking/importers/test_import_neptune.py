@@ -173,13 +173,52 @@ def test_hostile_paths_are_refused_and_told(export, store):
     assert b"secret" not in blobs and len(blobs) == 3
 
 
-def test_forks_are_kept_as_tags(export, store):
+def test_forks_are_forks_and_their_histories_are_joined(export, store, history):
     rows, _ = imported(export, store)
     fork = rows["forked run/ü"]["run_id"]
-    tags = query.run(store.folder, fork)["tags"]
-    assert tags["seamount.fork_run_id"] == "RUN-1"  # named by its sys/id in the export
-    assert tags["seamount.fork_step"] == "0.5"
-    assert tags["seamount.imported_id"] == "forked run/ü"
+    found = query.run(store.folder, fork)
+    assert (found["fork_run_id"], found["fork_step"]) == ("RUN-1", 0.5)  # by its sys/id there
+    assert found["tags"]["seamount.imported_id"] == "forked run/ü"
+    assert "seamount.fork_run_id" not in found["tags"]
+    points = [(p.step, p.value) for p in history(store, fork, "metrics/loss")]
+    assert points == [(-3.25, 1.25), (0, 2.5), (1, 1.0)]  # 0.500001 is behind the fork
+    again, _ = imported(export, store)
+    assert again["forked run/ü"]["outcome"] == "already there"
+
+
+def test_parents_come_before_their_forks_whatever_the_order_of_the_files(export, store):
+    for run, parent in (("A", "B"), ("B", "C"), ("C", "RUN-1"), ("X", "Y"), ("Y", "X")):
+        rows = [
+            row("sys/forking/parent", "string", parent, run=run),
+            row("sys/forking/step", "int", 3, run=run),
+            row("metrics/loss", "float_series", 1.0, "4", run=run),
+        ]
+        write(export, rows, f"{run}-0_part_0.parquet")
+    rows, _ = imported(export, store)
+    chain = query.lineage(store.folder, "A")["ancestors"]
+    assert [(a["run_id"], a["up_to"]) for a in chain] == [("B", 3), ("C", 3), ("RUN-1", 3)]
+    # a circle in the source is cut where it is met, and told
+    assert [a["run_id"] for a in query.lineage(store.folder, "X")["ancestors"]] == ["Y"]
+    assert query.run(store.folder, "Y")["tags"]["seamount.fork_run_id"] == "X"
+    (told,) = rows["Y"]["problems"]
+    assert told["reason"] == "forks whose parent is not in the store (kept as tags)"
+
+
+def test_a_fork_without_a_step_or_a_parent_stays_a_tag_and_is_told(export, store):
+    write(export, [row("sys/forking/parent", "string", "RUN-1", run="A")], "A_part_0.parquet")
+    write(export, [
+        row("sys/forking/parent", "string", "GONE-7", run="B"),
+        row("sys/forking/step", "float", 2.0, run="B"),
+    ], "B_part_0.parquet")  # fmt: skip
+    rows, _ = imported(export, store)
+    assert [p["reason"] for r in "AB" for p in rows[r]["problems"]] == [
+        "forks whose step is not known (kept as tags)",
+        "forks whose parent is not in the store (kept as tags)",
+    ]
+    tags = query.run(store.folder, "B")["tags"]
+    assert (tags["seamount.fork_run_id"], tags["seamount.fork_step"]) == ("GONE-7", "2")
+    assert query.run(store.folder, "A")["tags"]["seamount.fork_run_id"] == "RUN-1"
+    assert query.run(store.folder, "A")["fork_run_id"] is None
 
 
 def test_a_corrupt_part_is_told_and_the_others_go_on(export, store):
@@ -194,11 +233,8 @@ def test_a_corrupt_part_is_told_and_the_others_go_on(export, store):
     whole.write_bytes(content)
     rows, result = imported(export, store)
     assert rows["RUN-1"]["outcome"] == "imported"
-    told = {p["reason"]: p for p in result["problems"]}[
-        "Parquet files that cannot be read (left out)"
-    ]
-    assert told["count"] == 2
-    assert not result["ok"]
+    failed = {run_id for run_id, row in rows.items() if row["outcome"] == "failed"}
+    assert failed == {"x_part_0.parquet", "B_part_0.parquet"} and not result["ok"]
 
 
 def test_an_unfinished_part_is_told(export, store):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
-import scenarios
+import scenarios_runs
+import scenarios_search
+from said import Said
 
 from seamount.tracking.store.folder import open_store
 
@@ -50,11 +52,13 @@ def clients(tmp_path_factory):
         yield [MlflowClient(tracking_uri=uri, registry_uri=uri) for uri in (theirs, ours)]
 
 
-@pytest.mark.parametrize("scenario", scenarios.ALL, ids=lambda s: s.__name__)
+@pytest.mark.parametrize(
+    "scenario", scenarios_runs.ALL + scenarios_search.ALL, ids=lambda s: s.__name__
+)
 def test_clients_are_told_the_same(scenario, clients):
     theirs, ours = [], []
     for client, lines in zip(clients, (theirs, ours), strict=True):
-        said = scenarios.Said(client)
+        said = Said(client)
         scenario(said)
         lines += said.lines
     expected = DIFFERENT.get(scenario.__name__)

@@ -12,6 +12,7 @@ from typing import Any
 from seamount.core import registry, storage
 from seamount.core.errors import CorruptData, UserError
 from seamount.core.records import Document, Quarantined, Skipped
+from seamount.core.wording import counted
 from seamount.corpora.text import inputs, jsonl_zst, ledger, zstd_stream
 from seamount.corpora.text.catalog import Catalog
 from seamount.corpora.text.edits import load_edits
@@ -164,7 +165,9 @@ def _with_advice(error: CorruptData, row: ledger.Row, alone: bool) -> CorruptDat
     good = row.read.documents - row.quarantined.documents
     if not good and alone:
         return error
-    effect = f"keeps the {good} records before the damage" if good else "leaves this file out"
+    effect = (
+        f"keeps the {counted(good, 'record')} before the damage" if good else "leaves this file out"
+    )
     return type(error)(f"{error} (or build with --allow-broken, which {effect})")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +15,9 @@ from seamount.core.errors import CorruptData, SeamountError, UserError
 from seamount.corpora.text import document_index, ledger, manifest
 from seamount.corpora.text.inputs import Input, content_digest, is_catalog, reader_of
 from seamount.corpora.text.stages import clean, deduplicate, shards, stage
+from seamount.corpora.text.stages.replaced import difference
 
+log = logging.getLogger("seamount")
 QUARANTINE, DROPPED, EDITED = "quarantine.json", "dropped", "edited"
 _STALE = "stale.json"
 _MOST_DAMAGED = 20
@@ -39,7 +42,7 @@ def publish(
     content = _manifest(inputs, sources, rules, cleaned, deduped, mixed, gathered)
     _check(content)
     work = storage.join(out, stage.WORK)
-    _retire_old(out, work)
+    _retire_old(out, work, content)
     for done, shard in zip(gathered, content["shards"], strict=True):
         _move_shard(done.folder, out, shard)
     _remove_stale(out, work, {shard["path"] for shard in content["shards"]})
@@ -144,12 +147,13 @@ def _check(content: dict[str, Any]) -> None:
         )
 
 
-def _retire_old(out: str, work: str) -> None:
+def _retire_old(out: str, work: str, new: dict[str, Any]) -> None:
     """Note the shards of the corpus that stood here, then take away its manifest."""
     note = storage.join(work, _STALE)
     if not manifest.is_corpus(out):
         return
     old = manifest.load_manifest(out)
+    log.warning("%s: the corpus that stood here is replaced (%s)", out, difference(old, new))
     storage.write_json(note, sorted(shard["path"] for shard in old["shards"]))
     _remove(storage.join(out, manifest.FILE_NAME))
 

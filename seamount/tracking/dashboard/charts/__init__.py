@@ -1,0 +1,1 @@
+"""What a chart shows, computed from all points: lines, smoothing, groups, ranks, envelopes."""
