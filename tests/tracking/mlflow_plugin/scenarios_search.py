@@ -1,4 +1,4 @@
-"""What MLflow promises of searches, charts, datasets, models and the registry, each behaviour a function.
+"""What MLflow promises of searches, charts, datasets and models, each behaviour a function.
 
 A scenario gets a `Said` and does on its client what a user would; everything that it says is
 compared between MLflow's own SQLite store and ours. What a call refuses is said by its error code

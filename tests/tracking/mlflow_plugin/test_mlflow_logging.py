@@ -192,6 +192,16 @@ def test_a_new_name_stays(plugin, run_id):
         plugin.log_batch(run_id, [], [], [RunTag("mlflow.runName", "third")])
 
 
+def test_a_run_of_ours_carries_mlflows_tags_for_name_and_user(plugin, uri):
+    with Run(project="ours", name="by us", store=uri) as run:
+        pass
+    with Run(run_id=run.run_id, name="renamed", store=uri):
+        pass
+    found = plugin.get_run(run.run_id)
+    assert found.data.tags["mlflow.runName"] == found.info.run_name == "renamed"
+    assert found.data.tags["mlflow.user"] == found.info.user_id
+
+
 def test_an_experiment_deleted_takes_its_runs_along(plugin, other, uri):
     from mlflow.entities import Metric
     from mlflow.exceptions import MlflowException

@@ -52,9 +52,10 @@ def clients(tmp_path_factory):
         yield [MlflowClient(tracking_uri=uri, registry_uri=uri) for uri in (theirs, ours)]
 
 
-@pytest.mark.parametrize(
-    "scenario", scenarios_runs.ALL + scenarios_search.ALL, ids=lambda s: s.__name__
-)
+EVERY = [*scenarios_runs.ALL, *scenarios_search.ALL]
+
+
+@pytest.mark.parametrize("scenario", EVERY, ids=lambda scenario: scenario.__name__)
 def test_clients_are_told_the_same(scenario, clients):
     theirs, ours = [], []
     for client, lines in zip(clients, (theirs, ours), strict=True):

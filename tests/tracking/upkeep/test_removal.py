@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -130,16 +129,17 @@ def test_a_run_resumed_in_the_middle_is_put_back(made, monkeypatch):
 
 
 def test_a_run_that_was_forked_is_kept_until_its_forks_go(store):
-    for run_id in ("parent", "child"):
-        log(store, run_id, [])
-    store.refresh()
-    path = store.run_folder("child") / "run.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"fork_run_id": "parent"}))
+    log(store, "parent", [])
+    log(store, "child", [], fork_run_id="parent", fork_step=20)
     set_deleted(store, "parent", True)
-    assert collect(store, dry_run=True)["runs"][0]["outcome"] == "kept: a run was forked from it"
+    assert collect(store)["runs"][0]["outcome"] == "kept: a run was forked from it"
+    assert len(query.points(store.folder, "child", "loss")) == 21 + 50
     set_deleted(store, "child", True)
-    rows = collect(store, dry_run=True)["runs"]
-    assert [row["run_id"] for row in rows] == ["child", "parent"]
+    rows = collect(store)["runs"]
+    assert [(row["run_id"], row["outcome"]) for row in rows] == [
+        ("child", "removed"),
+        ("parent", "removed"),
+    ]
 
 
 def kill_at(step, call):
