@@ -1,5 +1,5 @@
 """`seamount track`: verify tracked runs, SQL, the dashboard on them; the other verbs stand in
-track_find.py, track_judge.py, track_plot.py, track_import.py and track_sync.py."""
+track_find.py, track_judge.py, track_keep.py, track_plot.py, track_import.py and track_sync.py."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from seamount.cli.json_output import JsonCommand, JsonOption, emit
 from seamount.cli.track_find import StoreOption, best, get, ls, query
 from seamount.cli.track_import import import_runs
 from seamount.cli.track_judge import audit, importance, promote
+from seamount.cli.track_keep import delete, gc, quota, restore
 from seamount.cli.track_plot import open_picture, plot
 from seamount.cli.track_sync import sync
 from seamount.core import settings
@@ -39,6 +40,10 @@ app.command(cls=JsonCommand)(plot)
 app.command("open", cls=JsonCommand)(open_picture)
 app.command("import", cls=JsonCommand)(import_runs)
 app.command(cls=JsonCommand)(sync)
+app.command(cls=JsonCommand)(delete)
+app.command(cls=JsonCommand)(restore)
+app.command(cls=JsonCommand)(gc)
+app.command(cls=JsonCommand)(quota)
 
 
 @app.command(cls=JsonCommand)

@@ -28,15 +28,26 @@ def put(store: Store, run_id: str, name: str, source: str | Path | bytes) -> dic
     Returns {"digest": hex SHA-256, "size_bytes": n}. An earlier file of that name stays in blobs/.
     """
     target = _inside(store.artifact_folder(run_id), name)
-    if isinstance(source, str | Path) and not Path(source).is_file():
-        raise UserError(f"{str(source)!r}, to be stored as {name}, is not there or no file")
+    check_source(name, source)
     try:
-        digest, size = _to_blob(store, source)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        _show(blob_path(store, digest), target)
+        for tries_left in (2, 1, 0):
+            digest, size = _to_blob(store, source)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                _show(blob_path(store, digest), target)
+                break
+            except FileNotFoundError:  # the last other run of this content was removed just now
+                if not tries_left:
+                    raise
     except OSError as error:
         raise explain_os_error(error, f"storing {name} of run {run_id}") from error
     return {"digest": digest, "size_bytes": size}
+
+
+def check_source(name: str, source: str | Path | bytes) -> None:
+    """Raise UserError where there is no file to be stored as `name`."""
+    if isinstance(source, str | Path) and not Path(source).is_file():
+        raise UserError(f"{str(source)!r}, to be stored as {name}, is not there or no file")
 
 
 def expand(files: Mapping[str, Any]) -> dict[str, File]:

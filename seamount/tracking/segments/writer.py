@@ -265,7 +265,7 @@ class SegmentWriter:
             flush_names(self._folder)
             self._name_flushed = True
 
-    def seal(self, value: dict[str, Any]) -> None:
+    def seal(self, value: dict[str, Any], *, flush: bool = True) -> None:
         """Write the last record, flush to disk and close; further records are refused."""
         with self._lock:
             if self.sealed:
@@ -277,7 +277,8 @@ class SegmentWriter:
                 log.error("run %s: %d records found no room", self.header.run_id, missing)
             if self._fd >= 0:
                 try:
-                    self._flush()
+                    if flush:
+                        self._flush()
                 finally:
                     os.close(self._fd)
                     self._fd = -1

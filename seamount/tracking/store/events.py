@@ -131,6 +131,7 @@ def _state(
 def _deleted(
     db: sqlite3.Connection, header: Header, segment_id: int, record: Record, body: dict[str, Any]
 ) -> None:
+    """The newest word stands: a deletion and its repeal may be in segments read in any order."""
     db.execute(
         "UPDATE runs SET deleted = ?1, deleted_us = ?2 WHERE run_id = ?3 AND deleted_us <= ?2",
         (int(bool(body.get("deleted"))), record.time_us, header.run_id),

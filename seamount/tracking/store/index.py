@@ -76,6 +76,14 @@ class Index:
         query = "SELECT key FROM tags WHERE run_id = ? AND value IS NULL"
         return [key for (key,) in self.db.execute(query, (run_id,))]
 
+    def config(self, run_id: str) -> dict[str, Any]:
+        """The values of the newest snapshot."""
+        query = "SELECT data FROM configs WHERE run_id = ? ORDER BY time_us, segment_id, sequence"
+        values: dict[str, Any] = {}
+        for (data,) in self.db.execute(query, (run_id,)):
+            values |= json.loads(data)
+        return values
+
     def configs(self, run_id: str) -> list[dict[str, Any]]:
         """Snapshots in order: {"digest", "time_us", "values"}; each holds the earlier values too.
 

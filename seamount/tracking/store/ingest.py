@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import logging
+import os
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seamount.core.errors import CorruptData
+from seamount.tracking.names import check_run_id
 from seamount.tracking.segments import codec
 from seamount.tracking.segments.codec import Decoder, Header, Record
 from seamount.tracking.segments.reader import header_of
@@ -52,16 +54,18 @@ def ingest(store: Store, index: Index, run_id: str | None = None, *, light: bool
     """
     light = light or importlib.util.find_spec("numpy") is None
     known = dict(index.db.execute("SELECT run_id, quiet_ns FROM runs"))
-    for each in store.run_ids() if run_id is None else _with_ancestors(index, run_id):
-        folder = store.run_folder(each)
+    root = store.segments
+    for each in store.run_ids() if run_id is None else _with_ancestors(index, check_run_id(run_id)):
         try:
-            changed_ns = folder.stat().st_mtime_ns
+            changed_ns = os.stat(f"{root}/{each}").st_mtime_ns  # no Path: there may be thousands
         except FileNotFoundError:
             continue
         if known.get(each) == changed_ns:
             continue
         try:
             _ingest_run(store, index, each, changed_ns, new=each not in known, light=light)
+        except FileNotFoundError:
+            continue  # a run that is being removed for good (upkeep/removal.py)
         except (CorruptData, OSError, *_SENSELESS) as error:  # one run must not hide the others
             log.warning("run %s is left out: %s", each, error)
 
@@ -166,12 +170,17 @@ class _Piece:
         """The piece that follows what the index has of `path`."""
         index.db.execute(
             "INSERT OR IGNORE INTO segments (run_id, file, host, rank, pid, role, attempt, part,"
-            " start_us, first, position, compacted) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " start_us, first, position, compacted)"
+            " SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12"
+            " WHERE EXISTS (SELECT 1 FROM runs WHERE run_id = ?1)",
             (run_id, path.name, header.host, header.rank, header.pid, header.role, header.attempt,
              header.part, header.start_us, start, start, start),
         )  # fmt: skip
         query = "SELECT id, position FROM segments WHERE run_id = ? AND file = ?"
-        segment_id, position = index.db.execute(query, (run_id, path.name)).fetchone()
+        known = index.db.execute(query, (run_id, path.name)).fetchone()
+        if known is None:
+            raise FileNotFoundError(f"run {run_id} was removed just now")
+        segment_id, position = known
         query = "SELECT set_id, names FROM sets WHERE segment_id = ?"
         sets = {i: tuple(json.loads(n)) for i, n in index.db.execute(query, (segment_id,))}
         # A folder copied under another run id keeps working.
