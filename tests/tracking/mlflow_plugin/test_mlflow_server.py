@@ -132,17 +132,21 @@ def test_a_run_made_over_rest_is_ours(server, client, tmp_path):
 
 
 def test_the_page_is_served(server):
-    assert b"<title>MLflow</title>" in _get(server[0])
+    assert b"<title>MLflow</title>" in _get(server[0] + "/mlflow/")
+    assert b"<title>MLflow</title>" not in _get(server[0])  # the dashboard's own
 
 
 def test_with_a_token_the_whole_server_demands_it(tmp_path_factory, monkeypatch):
     folder = tmp_path_factory.mktemp("guarded")
     monkeypatch.setenv("SEAMOUNT_TRACKING_TOKEN", "long-and-secret")
     with _serving(folder) as (address, _):
-        for path in ("/", "/api/2.0/mlflow/experiments/get?experiment_id=0", "/version"):
+        experiment = "/api/2.0/mlflow/experiments/get?experiment_id=0"
+        for path in ("/mlflow/", experiment, "/version", "/api/v1/runs"):
             with pytest.raises(urllib.error.HTTPError) as caught:
                 _get(address + path)
             assert caught.value.code == 401
+        with urllib.request.urlopen(address, timeout=30) as answer:
+            assert answer.url == address + "/login"  # a browser's way in
         monkeypatch.setenv("MLFLOW_TRACKING_TOKEN", "wrong")
         from mlflow import MlflowClient
         from mlflow.exceptions import MlflowException
@@ -151,7 +155,7 @@ def test_with_a_token_the_whole_server_demands_it(tmp_path_factory, monkeypatch)
             MlflowClient(tracking_uri=address).search_experiments()
         monkeypatch.setenv("MLFLOW_TRACKING_TOKEN", "long-and-secret")
         assert MlflowClient(tracking_uri=address).search_experiments()
-        page = urllib.request.Request(address)
+        page = urllib.request.Request(address + "/mlflow/")
         page.add_header(
             "Authorization", "Basic " + base64.b64encode(b"me:long-and-secret").decode()
         )
