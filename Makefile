@@ -54,9 +54,10 @@ $(VENV)/.python: constraints.txt
 	@$(PIP) torch==2.13.0
 	@touch $@
 
-$(VENV)/.run-time: $(VENV)/.python pyproject.toml
+$(VENV)/.run-time: $(VENV)/.python pyproject.toml seamount/tracking/dashboard/package-lock.json
 	@echo "installing the run-time dependencies into $(VENV) (once, some minutes)"
-	@$(PIP) -e ".[all]"
+	@$(PIP) -e ".[all,assets]"
+	@$(BIN)/python -m seamount.tracking.dashboard.assets || echo "the dashboard will not draw until that is done"
 	@touch $@
 
 $(VENV)/.development: $(VENV)/.run-time

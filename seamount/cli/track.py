@@ -1,5 +1,5 @@
-"""`seamount track`: verify tracked runs, SQL, MLflow's UI on them; the other verbs stand in
-track_find.py, track_judge.py, track_keep.py and track_import.py."""
+"""`seamount track`: verify tracked runs, SQL, the dashboard on them; the other verbs stand in
+track_find.py, track_judge.py, track_keep.py, track_plot.py, track_import.py and track_sync.py."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from seamount.cli.track_import import import_runs
 from seamount.cli.track_judge import audit, importance, promote
 from seamount.cli.track_keep import delete, gc, quota, restore
 from seamount.cli.track_plot import open_picture, plot
+from seamount.cli.track_sync import sync
 from seamount.core import settings
 from seamount.core.errors import SeamountError, UserError
 from seamount.core.wording import one_line
@@ -38,6 +39,7 @@ app.command(cls=JsonCommand)(promote)
 app.command(cls=JsonCommand)(plot)
 app.command("open", cls=JsonCommand)(open_picture)
 app.command("import", cls=JsonCommand)(import_runs)
+app.command(cls=JsonCommand)(sync)
 app.command(cls=JsonCommand)(delete)
 app.command(cls=JsonCommand)(restore)
 app.command(cls=JsonCommand)(gc)
@@ -122,35 +124,61 @@ def compact(
 
 @app.command()
 def ui(
-    host: Annotated[str, typer.Option(help="Address to listen on (loopback only).")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535)] = 5000,
+    token: Annotated[
+        str | None,
+        typer.Option(help="Demand this token (better: SEAMOUNT_TRACKING_TOKEN, unseen by ps)."),
+    ] = None,
+    no_mlflow: Annotated[
+        bool, typer.Option("--no-mlflow", help="Leave out MLflow's UI and REST API.")
+    ] = False,
     store: StoreOption = None,
 ) -> None:
-    """Serve MLflow's UI and REST API on the store until interrupted.
+    """Serve the dashboard, MLflow's UI and REST API, and take deliveries, until interrupted.
+
+    Listens on this machine only, unless --host names another address; that demands a token.
 
     Example: seamount track ui --port 5001
+
+    Example: SEAMOUNT_TRACKING_TOKEN=... seamount track ui --host 0.0.0.0
     """
+    from seamount.core.http import is_loopback
+    from seamount.tracking.dashboard.assets import what_is_missing
     from seamount.tracking.store.folder import open_store
 
-    if host not in ("127.0.0.1", "localhost", "::1"):
+    secret = token or settings.tracking_token()
+    if not is_loopback(host) and not secret:
         raise UserError(
-            f"--host {host!r}: the UI has no login yet and listens on this machine only; "
-            "leave out --host and use an SSH tunnel from elsewhere"
+            f"--host {host!r} lets other machines in, and no token is set: put a long random one "
+            "into SEAMOUNT_TRACKING_TOKEN here and at the clients, or leave out --host"
         )
     uri = open_store(store).uri
-    typer.echo(f"http://{host}:{port}  runs in {uri}  (ready in about half a minute; Ctrl-C ends)")
+    if (sentence := what_is_missing()) is not None:
+        typer.echo(sentence, err=True)
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    asks = "; asks for the token" if secret else ""
+    typer.echo(f"{address}  dashboard, and where MLflow's clients go; runs in {uri}{asks}")
+    if not no_mlflow:
+        typer.echo(f"{address}/mlflow/  MLflow's UI, some twenty seconds after it is first asked")
     sys.stdout.flush()
     # Replaces this process: signals reach the server itself, and nothing is left behind.
-    os.execve(sys.executable, _server_command(uri, host, port), _server_environment())
+    command = _server_command(uri, host, port) + (["--no-mlflow"] if no_mlflow else [])
+    os.execve(sys.executable, command, _server_environment(secret))
 
 
 def _server_command(uri: str, host: str, port: int) -> list[str]:
-    server = ["-m", "mlflow", "server", "--backend-store-uri", uri, "--workers", "1"]
+    server = ["-m", "seamount.tracking.server", "--store", uri]
     return [sys.executable, *server, "--host", host, "--port", str(port)]
 
 
-def _server_environment() -> dict[str, str]:
-    return settings.child_environment(MLFLOW_DISABLE_TELEMETRY="true", DO_NOT_TRACK="true")
+def _server_environment(token: str | None) -> dict[str, str]:
+    """The token goes by the environment: arguments are for all to see."""
+    return settings.child_environment(
+        MLFLOW_DISABLE_TELEMETRY="true",
+        DO_NOT_TRACK="true",
+        SEAMOUNT_TRACKING_TOKEN=token or "",
+    )
 
 
 def _plain(value: Any) -> Any:

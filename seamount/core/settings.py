@@ -43,8 +43,52 @@ def tracking_console() -> bool:
     return _is_on("SEAMOUNT_TRACKING_CONSOLE")
 
 
+def tracking_deliver_to() -> str | None:
+    """Address of the server that runs are delivered to (SEAMOUNT_TRACKING_DELIVER_TO), or None."""
+    return os.environ.get("SEAMOUNT_TRACKING_DELIVER_TO") or None
+
+
+def tracking_token() -> str | None:
+    """Token that a tracking server of ours demands, and its clients send."""
+    return os.environ.get("SEAMOUNT_TRACKING_TOKEN") or None
+
+
+def mlflow_token() -> str | None:
+    """Token that MLflow's own clients send (MLFLOW_TRACKING_TOKEN)."""
+    return os.environ.get("MLFLOW_TRACKING_TOKEN") or None
+
+
+def mlflow_login() -> tuple[str, str] | None:
+    """(MLFLOW_TRACKING_USERNAME, MLFLOW_TRACKING_PASSWORD), as MLflow's own clients send them."""
+    name = os.environ.get("MLFLOW_TRACKING_USERNAME")
+    return (name, os.environ.get("MLFLOW_TRACKING_PASSWORD", "")) if name else None
+
+
 def _is_on(variable: str) -> bool:
     return os.environ.get(variable, "").lower() not in ("off", "0", "false", "no")
+
+
+def neptune_store() -> str | None:
+    """Store of scripts written for Neptune: SEAMOUNT_TRACKING_URI, else the folder
+    NEPTUNE_LOG_DIRECTORY, else None for the usual one."""
+    return (
+        os.environ.get("SEAMOUNT_TRACKING_URI") or os.environ.get("NEPTUNE_LOG_DIRECTORY") or None
+    )
+
+
+def neptune_project() -> str | None:
+    """Project of scripts written for Neptune (NEPTUNE_PROJECT, as WORKSPACE/PROJECT)."""
+    return os.environ.get("NEPTUNE_PROJECT") or None
+
+
+def neptune_mode() -> str:
+    """How scripts written for Neptune log (NEPTUNE_MODE): async, offline or disabled."""
+    return os.environ.get("NEPTUNE_MODE") or "async"
+
+
+def neptune_log_failure_action() -> str:
+    """What happens to a value that cannot be logged (NEPTUNE_LOG_FAILURE_ACTION): drop or raise."""
+    return os.environ.get("NEPTUNE_LOG_FAILURE_ACTION", "drop").lower()
 
 
 def dask_scheduler() -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import mimetypes
 import os
 import re
 import shutil
@@ -13,10 +14,11 @@ from typing import IO, Any
 from seamount.core.durable import fsync_folder
 from seamount.core.errors import UserError, explain_os_error
 from seamount.tracking.names import check_artifact_path
-from seamount.tracking.serialisers import encode
+from seamount.tracking.serialisers import File, encode
 from seamount.tracking.store.folder import Store
 
 _CHUNK = 1 << 20
+UNTYPED = "application/octet-stream"
 _PARTIAL = re.compile(r"\.[0-9a-f]{12}\.partial")
 
 
@@ -48,21 +50,42 @@ def check_source(name: str, source: str | Path | bytes) -> None:
         raise UserError(f"{str(source)!r}, to be stored as {name}, is not there or no file")
 
 
-def expand(files: Mapping[str, Any]) -> dict[str, str | Path | bytes]:
-    """`files` as paths and bytes: folders become the files below them, values their encodings."""
-    flat: dict[str, str | Path | bytes] = {}
+def expand(files: Mapping[str, Any]) -> dict[str, File]:
+    """`files` with their types: folders become the files below them, values their encodings.
+
+    A value that is made into a file gets its suffix, unless the name has one; a given File its own.
+    """
+    flat: dict[str, File] = {}
     for name, source in files.items():
         check_artifact_path(name)
         if not isinstance(source, str | os.PathLike):
             file = encode(source)
-            flat[name if PurePosixPath(name).suffix else name + file.suffix] = file.source
+            suffix = source.suffix if isinstance(source, File) else file.suffix
+            flat[name if PurePosixPath(name).suffix else name + suffix] = file
         elif Path(source).is_dir():
             root = Path(source)
             below = sorted(p for p in root.rglob("*") if p.is_file())
-            flat |= {f"{name}/{p.relative_to(root).as_posix()}": p for p in below}
+            flat |= {f"{name}/{p.relative_to(root).as_posix()}": encode(p) for p in below}
         else:
-            flat[name] = Path(source)
+            flat[name] = encode(source)
     return flat
+
+
+def show(store: Store, run_id: str, name: str, digest: str) -> None:
+    """Show content that the store has under the run's file `name`, over an earlier version.
+
+    Raises UserError for a name that may not be one, OSError where the content is not there.
+    """
+    target = _inside(store.artifact_folder(run_id), name)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _show(blob_path(store, digest), target)
+
+
+def mime_type(name: str, file: File) -> str:
+    """The file's own type; of bytes that have none, what the name's suffix says."""
+    if file.mime_type != UNTYPED:
+        return file.mime_type
+    return mimetypes.guess_type(name)[0] or UNTYPED
 
 
 def blob_path(store: Store, digest: str) -> Path:

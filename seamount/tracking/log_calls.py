@@ -145,8 +145,11 @@ class LogCalls(ABC):
         from seamount.tracking import artifacts
 
         self._open()
-        tried = {name: self._put(name, source) for name, source in artifacts.expand(files).items()}
-        entries = {name: entry for name, entry in tried.items() if entry}
+        entries = {
+            name: entry | {"mime": artifacts.mime_type(name, file)}
+            for name, file in artifacts.expand(files).items()
+            if (entry := self._put(name, file.source))
+        }
         self._event({"kind": "files", "files": entries})
         return {name: str(entry["digest"]) for name, entry in entries.items()}
 

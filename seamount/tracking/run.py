@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seamount import __version__
 from seamount.core import settings
@@ -34,6 +34,9 @@ from seamount.tracking.segments.writer import SegmentWriter
 from seamount.tracking.store import forks
 from seamount.tracking.store.folder import open_store
 
+if TYPE_CHECKING:
+    from seamount.tracking.delivery.notices import Notices
+
 
 class Run(LogCalls):
     """One run as one process sees it; a context manager that records how it ended.
@@ -41,6 +44,8 @@ class Run(LogCalls):
     A `run_id` that exists is resumed (joined, if its other processes still run). `tags` is a dict
     of name -> value, or a list of names. `rank` defaults to RANK / SLURM_PROCID. `capture` says
     what is taken in beside it (console, system metrics, source): see Capture; False: nothing.
+    `deliver_to` is a server (http://host:port, of ours or MLflow's) that the watcher sends all to;
+    without it SEAMOUNT_TRACKING_DELIVER_TO; "" for none. See docs/tracking/delivery.md.
     """
 
     def __init__(
@@ -56,8 +61,9 @@ class Run(LogCalls):
         fork_run_id: str | None = None,
         fork_step: float | None = None,
         inherit_configs: bool = True,
+        deliver_to: str | None = None,
     ) -> None:
-        wanted = capture_of(capture)
+        wanted, server = capture_of(capture), _server(deliver_to)
         fork = forks.asked_for(fork_run_id, fork_step, inherit_configs)
         self._store = open_store(store)
         self.run_id = names.check_run_id(
@@ -76,7 +82,7 @@ class Run(LogCalls):
         renamed = None if made or name in (None, identity.name) else name
         try:
             start = {"kind": "start", "version": __version__, "name": renamed}
-            self._event(start | {"watch": watch_options(wanted)})
+            self._event(start | {"watch": watch_options(wanted, server)})
             if tags:
                 self.add_tags(tags)
         except BaseException as error:
@@ -89,7 +95,22 @@ class Run(LogCalls):
             identity.created_us,
             self._event,
         )
+        self._delivery = None if server is None else self._notices(server, wanted.watched)
         atexit.register(self._at_exit)
+
+    def _notices(self, server: str, watched: bool) -> Notices:
+        from seamount.tracking.delivery.notices import Notices
+
+        return Notices(self._store, self.run_id, server, watched=watched)
+
+    def wait_delivered(self, timeout_s: float | None = None) -> bool:
+        """Wait until the server of `deliver_to` has all that this process logged; True if it has.
+
+        For hosts whose disk goes with the job; also after `close`. Nothing else here ever waits.
+        """
+        if self._delivery is None:
+            raise UserError(f"run {self.run_id} is delivered nowhere: give Run(deliver_to=...)")
+        return self._delivery.wait(self._writer.header, timeout_s)
 
     def _open_writer(self, made: bool) -> SegmentWriter:
         folder = self._store.run_folder(self.run_id)
@@ -204,6 +225,8 @@ class Run(LogCalls):
         self._writer.seal(
             {"kind": "end", "state": state, "error": detail, "signal": self._sigterm.signal}
         )
+        if self._delivery is not None:
+            self._delivery.close()
 
     def __enter__(self) -> Run:
         self._sigterm.install()
@@ -234,3 +257,14 @@ class Run(LogCalls):
 
     def _event(self, value: dict[str, Any]) -> None:
         self._open().event(value, time.time_ns() // 1000)
+
+
+def _server(deliver_to: str | None) -> str | None:
+    """Where the run is delivered, the address checked; None for nowhere."""
+    url = settings.tracking_deliver_to() if deliver_to is None else deliver_to
+    if not url:
+        return None
+    from seamount.tracking.delivery.address import parse
+
+    parse(url)
+    return url.strip()

@@ -33,8 +33,8 @@ LOSS_TOLERANCE, GRADIENT_TOLERANCE = 1e-5, 1e-5
 def shrunk(recipe: Recipe) -> Recipe:
     """`recipe` with 2 to 4 layers, few steps, a short sequence, small micro-batches and fp32."""
     config = recipe.model.config
-    overrides = dict(recipe.model.overrides) | {"layers": min(4, max(2, config.layers))}
     tokens = min(TOKENS, config.context_length // 2 * 2)
+    overrides = dict(recipe.model.overrides) | _shrunk_model(config, tokens)
     data = replace(recipe.data, batch_size=BATCH, micro_batch_size=1, sequence_length=tokens)
     return replace(
         recipe,
@@ -45,6 +45,19 @@ def shrunk(recipe: Recipe) -> Recipe:
         precision="fp32",
         parallel=ParallelRecipe(),
     )
+
+
+def _shrunk_model(config: Any, tokens: int) -> dict[str, int]:
+    """2 to 4 layers; a sliding window must be felt in so few tokens, in the last layer alone where
+    it begins later."""
+    layers = min(4, max(2, config.layers))
+    if getattr(config, "sliding_window", None) is None:
+        return {"layers": layers}
+    return {
+        "layers": layers,
+        "sliding_window": min(config.sliding_window, tokens // 2),
+        "sliding_from_layer": min(config.sliding_from_layer, layers - 1),
+    }
 
 
 def layouts_of(recipe: Recipe) -> dict[str, ParallelRecipe]:

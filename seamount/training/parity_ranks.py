@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,6 +19,10 @@ from seamount.training.faults import FAULTS
 from seamount.training.language_module import LanguageModule
 from seamount.training.language_ranks import build_trainer, data_place, quiet
 from seamount.training.recipe import Recipe, recipe_from_dict
+
+# Share of the largest of all gradients below which one is rounding alone: a true one of a model
+# this small is above 1e-5 of it, the rounding of fp32 was seen below 1e-9.
+ROUNDING = 1e-8
 
 
 @dataclass
@@ -65,11 +70,7 @@ def compare(job: dict[str, Any], channel: Any) -> dict[str, Any]:
     if job["plant"]:
         FAULTS[job["plant"]].plant()
     together = record(job["layout"])
-    shares = {  # under a sharded optimiser a rank has the gradients of what it owns
-        name: float((alone.gradients[name] - gradient).abs().max())
-        / max(float(alone.gradients[name].abs().max()), 1e-30)
-        for name, gradient in together.gradients.items()
-    }
+    shares = gradient_gaps(alone.gradients, together.gradients)
     worst = max(shares, key=lambda name: shares[name], default="")
     mine = {
         "loss": _gap(alone.losses, together.losses),
@@ -87,6 +88,23 @@ def compare(job: dict[str, Any], channel: Any) -> dict[str, Any]:
     first = max(everyone, key=lambda one: one["grad"])
     found = {key: max(one[key] for one in everyone) for key in ("loss", "norm")}
     return {**found, "grad": first["grad"], "worst": first["worst"]}
+
+
+def gradient_gaps(wanted: dict[str, Tensor], given: dict[str, Tensor]) -> dict[str, float]:
+    """Each given gradient's largest difference, as a share of its own largest value.
+
+    Under a sharded optimiser a rank has the gradients of what it owns alone. A gradient that is 0
+    but for rounding (GPT-2's key bias, which softmax cancels) has no digits to compare: where both
+    are that small, the gap is 0.
+    """
+    nothing = ROUNDING * max(float(g.abs().max()) for g in wanted.values())
+    gaps = {}
+    for name, gradient in given.items():
+        most = float(wanted[name].abs().max())
+        small = most <= nothing and float(gradient.abs().max()) <= nothing
+        gap = float((wanted[name] - gradient).abs().max())
+        gaps[name] = 0.0 if small else gap / most if most else math.inf
+    return gaps
 
 
 def _gap(alone: list[float], together: list[float]) -> float:

@@ -8,6 +8,8 @@ from typing import Any
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor, Replicate
 
+from seamount.training.plan import tensor_plan
+
 
 def apply_plan(model: nn.Module, mesh: Any, plan: Any, sequence: bool = False) -> None:
     """Cut `model` over the tensor axis `mesh` as its family's plan.py says, in place.
@@ -21,7 +23,7 @@ def apply_plan(model: nn.Module, mesh: Any, plan: Any, sequence: bool = False) -
     held = [name for name, _ in model.named_modules()]
     styles = {
         pattern: _style(style, sequence)
-        for pattern, style in plan.TENSOR_PLAN.items()
+        for pattern, style in tensor_plan(plan, model.config).items()
         if any(fnmatch(name, pattern) for name in held)
     }
     parallelize_module(model, mesh, styles)
@@ -42,6 +44,8 @@ def _style(name: str, sequence: bool) -> Any:
             return ColwiseParallel()
         case "row":
             return RowwiseParallel(output_layouts=stream)
+        case "positions":
+            return _own_positions(sequence)
         case "head":
             return ColwiseParallel(
                 input_layouts=stream, output_layouts=Shard(-1), use_local_output=False
@@ -66,6 +70,25 @@ def _whole_input(stream: Any) -> Any:
             return module
 
     return WholeInput()
+
+
+def _own_positions(sequence: bool) -> Any:
+    """A style that keeps of a module's output [.., T, D] this rank's positions, if those are cut.
+
+    Each rank then has the gradient of its own, as `partial_gradients` expects.
+    """
+    from torch.distributed.tensor.parallel import ParallelStyle
+
+    class OwnPositions(ParallelStyle):
+        def _apply(self, module: nn.Module, mesh: Any) -> nn.Module:
+            def keep(_module: nn.Module, _inputs: Any, output: Tensor) -> Tensor:
+                return output.chunk(mesh.size(), dim=-2)[mesh.get_local_rank()]
+
+            if sequence:
+                module.register_forward_hook(keep)
+            return module
+
+    return OwnPositions()
 
 
 def partial_gradients(model: nn.Module, plan: Any, sequence: bool) -> list[Tensor]:

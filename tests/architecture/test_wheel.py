@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from seamount.tracking.dashboard.assets import VENDOR, what_is_missing
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -22,4 +24,8 @@ def test_wheel_carries_packages_and_declarations(tmp_path: Path) -> None:
     assert tops == {"seamount", "models", "tasks", "flows"}
     assert "seamount/declared/datasets/pile/catalog.yaml" in names
     assert "seamount/declared/recipes/text/demo.yaml" in names
+    assert "seamount/tracking/dashboard/page/index.html" in names
+    shipped = [n for n in names if "/node_modules/" in n and "LICENSE" not in n]
+    wanted = [f"seamount/tracking/dashboard/node_modules/{path}" for path in VENDOR.values()]
+    assert sorted(shipped) == (sorted(wanted) if what_is_missing() is None else [])
     assert not [n for n in names if n.startswith("datasets/")]

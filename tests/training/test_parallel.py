@@ -34,7 +34,7 @@ def within(row: dict, bound: float) -> bool:
     return max(row["loss"], row["norm"], row["grad"]) < bound
 
 
-@pytest.mark.parametrize("tied", ["true", "false"])
+@pytest.mark.parametrize("tied", ["true", pytest.param("false", marks=pytest.mark.slow)])
 def test_tensor_and_pipeline_ranks(tied):
     """Muon, four ranks, positions cut too; a tied matrix stands on both stages."""
     row = parity._row(recipe(f"model.tied={tied}"), parity.LAYOUTS["tp2xpp2"])

@@ -67,11 +67,13 @@ def capture_of(wanted: Capture | bool | None) -> Capture:
     return Capture()
 
 
-def watch_options(capture: Capture) -> dict[str, Any]:
+def watch_options(capture: Capture, deliver_to: str | None = None) -> dict[str, Any]:
     """What the start record of a strand asks of the watcher."""
     if not capture.watched:
         return {}
     options: dict[str, Any] = {"system_s": capture.system_s}
+    if deliver_to:
+        options["deliver_to"] = deliver_to
     if capture.source:
         described = command.of_this_process()
         described |= {"namespace": capture.source_namespace, "diff": capture.diff}

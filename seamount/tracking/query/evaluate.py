@@ -115,6 +115,11 @@ def predicate(test: Test) -> Callable[[Any], bool]:
         if kind == "matches":
             return lambda value: holds(lambda _: lines([as_text(value)]))
         return lambda value: holds(lambda _: as_text(value).encode("utf-8", "replace"))
+    if kind == "contains":
+        return lambda value: (
+            test.value
+            in ([as_text(part) for part in value] if isinstance(value, list) else as_text(value))
+        )
     if kind == "in":
         equals = [_comparison("=", test.operand, value) for value in test.value]
         return lambda value: any(equal(value) for equal in equals)

@@ -183,10 +183,13 @@ class RunView:
             partial.unlink(missing_ok=True)
 
     def _content(self, name: str, version: int) -> tuple[str | None, Path]:
-        query = "SELECT digest FROM files WHERE run_id = ? AND name = ?"
-        query += " ORDER BY time_us, segment_id"
+        query = (
+            "SELECT digest, time_us, segment_id FROM files WHERE run_id = ?1 AND name = ?2"
+            " UNION ALL SELECT digest, time_us, segment_id FROM file_series"
+            " WHERE run_id = ?1 AND path = ?2 ORDER BY time_us, segment_id"
+        )
         with self.store.index() as index:
-            digests = [d for (d,) in index.db.execute(query, (self.run_id, name))]
+            digests = [d for d, *_ in index.db.execute(query, (self.run_id, name))]
         if not digests:
             return None, self._shown()[name]
         if not -len(digests) <= version < len(digests):

@@ -14,7 +14,7 @@ from typing import Any
 from seamount.core.errors import UserError
 from seamount.tracking.names import check_run_id
 from seamount.tracking.query.attributes import IndexSource, each_config
-from seamount.tracking.query.evaluate import operands, select
+from seamount.tracking.query.evaluate import Source, operands, select
 from seamount.tracking.query.filter_parser import parse_filter, parse_operand
 from seamount.tracking.query.filters import TIME, And, Column, Expression, Operand, Test, checked
 from seamount.tracking.query.frames import Frame, micros, moment
@@ -100,7 +100,7 @@ def runs(
         rows = {row["run_id"]: row for row in _in_project(index, project, deleted)}
         source = IndexSource(index, rows, [*operands(filter_), *(key for key, _ in keys)])
         ids = list(rows) if filter_ is None else _kept(rows, select(filter_, rows, source))
-        ordered = _sorted(ids, keys, source)
+        ordered = sorted_ids(ids, keys, source)
         page = ordered[offset : None if limit is None else offset + limit]
         return _table(found, index, rows, page, wanted, len(ids))
 
@@ -166,7 +166,7 @@ def _kept(rows: Mapping[str, Any], selected: set[str]) -> list[str]:
     return [run_id for run_id in rows if run_id in selected]
 
 
-def _sorted(ids: list[str], keys: list[tuple[Operand, bool]], source: IndexSource) -> list[str]:
+def sorted_ids(ids: list[str], keys: list[tuple[Operand, bool]], source: Source) -> list[str]:
     """By the first key, equal ones by the next, then newest first; no value comes last."""
     for operand, descending in reversed(keys):
         values = source.values(operand, ids)

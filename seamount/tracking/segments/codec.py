@@ -216,6 +216,40 @@ class Decoder:
         return names, step, struct.unpack(f"<{len(names)}d", body[layout.size :])
 
 
+def walk(content: bytes, start: int = 0) -> Iterator[tuple[bytes | None, int]]:
+    """(body, end) of every frame from `start` on; body None for a damaged one passed over.
+
+    Nothing is decoded; it ends where `Decoder` would: before a short or damaged tail.
+    """
+    while (found := _whole_frame(content, start)) is not None:
+        body, end = found
+        if body is None:
+            after = _whole_frame(content, end)
+            if after is None or after[0] is None:
+                return
+        yield body, end
+        start = end
+
+
+def count_points(body: bytes) -> int:
+    """How many points (or previews) the record in a whole `body` holds; 0 for other kinds."""
+    if body[0] != METRICS:
+        return 0
+    behind = _COMPLETION.size if body[1] & PREVIEW else 0
+    return (len(body) - _METRICS_INT.size - behind) // 8
+
+
+def event_in(body: bytes) -> dict[str, Any] | None:
+    """The JSON of an EVENT record's body, None for other kinds."""
+    if body[0] != EVENT:
+        return None
+    try:
+        value = json.loads(body[_PREFIX.size :])
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
 def _whole_frame(content: bytes, start: int) -> tuple[bytes | None, int] | None:
     """(body, end) of the frame at `start`; body None if damaged; None if it does not end there."""
     if len(content) - start < FRAME.size:

@@ -27,6 +27,11 @@ def _order(name: re.Match[str]) -> tuple[object, ...]:
     return kind, int(rank), int(attempt), host, int(pid), start, int(part)
 
 
+def is_segment_name(name: str) -> bool:
+    """Whether `name` is that of a segment's file (and so no path)."""
+    return _FILE_NAME.fullmatch(name) is not None and len(name) <= 200
+
+
 def writer_lives(path: Path, host: str) -> bool:
     """Whether the process that writes this segment may still append to it.
 

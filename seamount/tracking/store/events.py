@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import mimetypes
 import sqlite3
 from collections.abc import Callable
 from typing import Any
@@ -66,12 +67,26 @@ def _files(
     db: sqlite3.Connection, header: Header, segment_id: int, record: Record, body: dict[str, Any]
 ) -> None:
     db.executemany(
-        "INSERT OR IGNORE INTO files VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT OR IGNORE INTO files VALUES (?, ?, ?, ?, ?, ?, ?)",
         [
-            (header.run_id, name, record.time_us, segment_id, f["digest"], f["size_bytes"])
-            for name, f in body["files"].items()
+            (
+                header.run_id,
+                n,
+                record.time_us,
+                segment_id,
+                f["digest"],
+                f["size_bytes"],
+                _mime(n, f),
+            )
+            for n, f in body["files"].items()
         ],
     )
+
+
+def _mime(name: str, entry: dict[str, Any]) -> str:
+    """As it was logged; by the name's suffix in records of before types were kept."""
+    guessed = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    return entry.get("mime") or guessed
 
 
 def _series(table: str, cells: Callable[[Any], tuple[Any, ...]]) -> Apply:

@@ -132,6 +132,26 @@ class Store:
             forks.check_same(found, fork)
         return found, made
 
+    def adopt(self, wanted: RunIdentity) -> tuple[RunIdentity, bool]:
+        """The identity of a run that comes from another store, as `claim` gives it.
+
+        Raises UserError where the run exists here under another project, or was forked otherwise.
+        """
+        run_id = wanted.run_id
+        self.run_folder(run_id).mkdir(exist_ok=True)
+        made = _write_once(self.run_folder(run_id) / "run.json", wanted.to_json())
+        found = wanted if made else self.identity(run_id)
+        if found is None:
+            raise UserError(f"run {run_id!r} was removed from {self.uri} just now: send it again")
+        for what in ("project", "fork_run_id", "fork_step"):
+            here, there = getattr(found, what), getattr(wanted, what)
+            if here != there:
+                raise UserError(
+                    f"run {run_id!r} exists in {what.replace('_', ' ')} {here!r}, not {there!r}: "
+                    "choose another run_id (it is unique in a store)"
+                )
+        return found, made
+
     def _new(
         self, run_id: str, project: str | None, name: str | None, fork: Fork | None
     ) -> RunIdentity:

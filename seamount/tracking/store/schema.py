@@ -16,7 +16,7 @@ from pathlib import Path
 from seamount.core import locks
 from seamount.core.errors import CorruptData, UserError, explain_os_error
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 _BUSY_TIMEOUT_S = 60.0
 
 _SCHEMA = """
@@ -79,7 +79,7 @@ CREATE TABLE ends (
     PRIMARY KEY (run_id, host, pid, start_us)) WITHOUT ROWID;
 CREATE TABLE files (
     run_id TEXT NOT NULL, name TEXT NOT NULL, time_us INTEGER NOT NULL, segment_id INTEGER NOT NULL,
-    digest TEXT NOT NULL, size_bytes INTEGER NOT NULL,
+    digest TEXT NOT NULL, size_bytes INTEGER NOT NULL, mime TEXT NOT NULL,
     PRIMARY KEY (run_id, name, time_us, segment_id)) WITHOUT ROWID;
 """
 

@@ -32,6 +32,7 @@ class Chores:
         self._host: HostMeter | None = None
         self._described: set[Any] = set()
         self._ended: list[WatchedStrand] = []
+        self._since = time.monotonic()
         self._changed = threading.Event()
         threading.Thread(target=self._run, daemon=True).start()
 
@@ -41,8 +42,15 @@ class Chores:
 
     def finish(self, strand: WatchedStrand) -> None:
         """This strand has ended: describe its source if that is still to be done, then close it."""
+        self._since = time.monotonic()
         self._ended.append(strand)
         self._changed.set()
+
+    def are_done(self) -> bool:
+        """Whether nothing is left to do for strands that ended, or not within half a minute."""
+        if not self._ended:
+            self._since = time.monotonic()
+        return not self._ended or time.monotonic() - self._since > _PATIENCE_S
 
     def wait(self) -> None:
         """Until nothing is left to do, for at most half a minute."""

@@ -18,6 +18,7 @@ from seamount.tracking.segments.codec import Header
 from seamount.tracking.segments.strands import host_name, segment_files
 from seamount.tracking.segments.writer import flush_names
 from seamount.tracking.watcher.chores import Chores
+from seamount.tracking.watcher.couriers import Couriers
 from seamount.tracking.watcher.start import LOCK_FD
 from seamount.tracking.watcher.strand import WatchedStrand, strand_key
 
@@ -49,6 +50,7 @@ class Watcher:
         self._listed_ns = -1
         self._strands: dict[tuple[Any, ...], WatchedStrand] = {}
         self._chores = Chores(folder, path)
+        self._couriers = Couriers(folder)
 
     def run(self) -> None:
         """Until nothing on this host logs the run any more."""
@@ -56,7 +58,7 @@ class Watcher:
             flush_names(self._folder)
         while True:
             self.step()
-            if not self._busy() and self._leave():
+            if not self._busy() and self._all_is_said() and self._leave():
                 return
             self._wait()
 
@@ -69,6 +71,7 @@ class Watcher:
                 strand.flush()
             self._bury(strand)
         self._chores.attend(list(self._strands.values()))
+        self._couriers.attend(list(self._strands.values()))
 
     def _list(self) -> None:
         changed_ns = self._folder.stat().st_mtime_ns
@@ -122,6 +125,10 @@ class Watcher:
 
     def _busy(self) -> bool:
         return any(s.header.role != "client" for s in self._strands.values())
+
+    def _all_is_said(self) -> bool:
+        """Whether chores and deliveries have nothing left to do; the passes go on meanwhile."""
+        return self._chores.are_done() and self._couriers.rest()
 
     def _leave(self) -> bool:
         """Let go of the lock; False if somebody came meanwhile and counts on us."""

@@ -241,3 +241,31 @@ def test_an_unfinished_part_is_told(export, store):
     (export / "data/team_speech-00/RUN-2_part_0.parquet.tmp").write_bytes(b"")
     _, result = imported(export, store)
     assert [p["count"] for p in result["problems"]] == [1]
+
+
+def test_imported_history_answers_neptunes_queries(export, store, monkeypatch):
+    from seamount.tracking.compat import neptune_query as nq
+    from seamount.tracking.compat.neptune_query import runs as nq_runs
+
+    imported(export, store)
+    monkeypatch.setenv("SEAMOUNT_TRACKING_URI", store.uri)
+    monkeypatch.setenv("NEPTUNE_PROJECT", PROJECT)
+    assert nq.list_experiments() == ["first"]
+    assert nq_runs.list_runs() == ["RUN-1", "forked run/ü"]
+    table = nq_runs.fetch_runs_table(attributes=r"^sys/ | ^params/ | ^weights$ | ^model$")
+    first, fork = table.loc["RUN-1"], table.loc["forked run/ü"]
+    assert (first["sys/id"], first["sys/owner"]) == ("SPEE-1", "ann")
+    assert first["sys/creation_time"] == MADE
+    assert (first["sys/tags"], first["sys/group_tags"]) == ({"good", "été"}, {"sweep"})
+    assert (first["params/lr"], first["params/layers"], first["params/bias"]) == (0.1, 12, False)
+    assert first["weights"].values == [3.0, 4.0]
+    assert first["model"].size_bytes == 5
+    assert fork["sys/forking/step"] == 0.5
+    loss = nq_runs.fetch_metrics(runs=["RUN-1"], attributes=["metrics/loss"])["metrics/loss"]
+    assert loss.loc["RUN-1"].dropna().to_dict() == {
+        -3.25: 1.25, 0: 2.5, 0.500001: 1.5, 999999999999.999999: math.inf,
+    }  # fmt: skip
+    joined = nq_runs.fetch_metrics(runs=["forked run/ü"], attributes=["metrics/loss"])
+    assert joined["metrics/loss"].to_dict() == {
+        ("forked run/ü", -3.25): 1.25, ("forked run/ü", 0.0): 2.5, ("forked run/ü", 1.0): 1.0,
+    }  # fmt: skip

@@ -339,3 +339,33 @@ def test_files_that_mlflows_clients_stored_are_the_runs_too(store, tmp_path):
     assert run.download("notes/a.txt", tmp_path).read_text() == "hello"
     client.log_param(run_id, "lr", 0.05)
     assert ids("config.lr < 0.1", store=store.uri) == [run_id]  # a text that reads as a number
+
+
+def test_contains_asks_for_a_part_of_a_text_or_an_element_of_a_list(store):
+    with Run(project="p", run_id="a", store=store.uri) as run:
+        run.log_configs({"words": ["deep", "wide"], "name": "deep-sea"})
+    with Run(project="p", run_id="b", store=store.uri) as run:
+        run.log_configs({"words": ["deeper"], "name": "shore"})
+
+    def found(where):
+        return sorted(each.run_id for each in query.runs(where, store=store.uri))
+
+    assert found("config.words contains 'deep'") == ["a"]
+    assert found("config.words not contains 'deep'") == ["b"]
+    assert found("config.name contains 'deep'") == ["a"]
+    assert found(query.config("name").contains("sho")) == ["b"]
+    assert str(query.config("name").contains("sho")) == "config.name contains 'sho'"
+    with pytest.raises(query.QueryError, match="can only be matched"):
+        query.runs("any contains 'x'", store=store.uri)
+
+
+def test_files_keep_the_type_they_were_stored_with(store):
+    from seamount.tracking.serialisers import File
+
+    with Run(project="p", run_id="a", store=store.uri) as run:
+        run.assign_files({"x": File(b"1", mime_type="text/csv"), "y.png": b"2", "z": {"a": 1}})
+    store.refresh()
+    with store.index() as index:
+        rows = dict(index.db.execute("SELECT name, mime FROM files"))
+    assert rows == {"x": "text/csv", "y.png": "image/png",
+                    "z.json": "application/json"}  # fmt: skip

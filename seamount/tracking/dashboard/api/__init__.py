@@ -1,0 +1,1 @@
+"""The dashboard's JSON API under /api/v1/: one file a noun."""
