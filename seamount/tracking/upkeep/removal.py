@@ -27,6 +27,7 @@ from seamount.tracking.segments.strands import segment_files, writer_lives
 from seamount.tracking.store.folder import Store
 from seamount.tracking.store.index import Index
 from seamount.tracking.store.schema import transaction
+from seamount.tracking.upkeep.usage import experiment_folders
 
 _DIGESTS = """SELECT digest FROM files WHERE run_id = ?1
     UNION SELECT digest FROM file_series WHERE run_id = ?1"""
@@ -89,11 +90,10 @@ def trash_of(store: Store, run_id: str) -> Path:
 
 def _folders(store: Store, run_id: str) -> Iterator[tuple[Path, Path]]:
     """(place, place in the trash) of a run's folders, the segments last."""
-    trash, artifacts = trash_of(store, run_id), store.folder / "artifacts"
+    trash = trash_of(store, run_id)
     yield store.artifact_folder(run_id), trash / "artifacts"
-    with suppress(FileNotFoundError):
-        for experiment in sorted(name for name in os.listdir(artifacts) if name.isdecimal()):
-            yield artifacts / experiment / run_id, trash / f"artifacts-{experiment}"
+    for folder in experiment_folders(store):
+        yield folder / run_id, trash / f"artifacts-{folder.parent.name}-{folder.name}"
     yield store.run_folder(run_id), trash / "segments"
 
 

@@ -45,13 +45,19 @@ def _row(store: Store, run: dict[str, Any]) -> dict[str, Any]:
 
 def run_bytes(store: Store, run_id: str) -> dict[str, int]:
     """{"segments", "columns", "files"} of a run in bytes."""
-    artifacts = store.folder / "artifacts"
-    theirs = [artifacts / n / run_id for n in _names(artifacts) if n.isdecimal()]
+    theirs = [folder / run_id for folder in experiment_folders(store)]
     return {
         "segments": disk_bytes(store.run_folder(run_id)),
         "columns": disk_bytes(store.folder / "points" / run_id),
         "files": sum(disk_bytes(f) for f in [store.artifact_folder(run_id), *theirs]),
     }
+
+
+def experiment_folders(store: Store) -> list[Path]:
+    """Where MLflow's clients put files of runs, themselves or through the server: one a number."""
+    artifacts = store.folder / "artifacts"
+    places = [artifacts, artifacts / "proxied"]
+    return [place / n for place in places for n in sorted(_names(place)) if n.isdecimal()]
 
 
 def _names(folder: Path) -> list[str]:

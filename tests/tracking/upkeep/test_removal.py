@@ -53,9 +53,10 @@ def made(store):
         run.assign_files({"other.bin": b"newer"})  # the first version has no name any more
     in_columns(store, "doomed")
     mlflow_table(store)
-    theirs = store.folder / "artifacts" / "3" / "doomed" / "artifacts"
-    theirs.mkdir(parents=True)
-    (theirs / "by_mlflow.txt").write_text("x")
+    for place in ("artifacts/3", "artifacts/proxied/3"):
+        theirs = store.folder / place / "doomed" / "artifacts"
+        theirs.mkdir(parents=True)
+        (theirs / "by_mlflow.txt").write_text("x")
     set_deleted(store, "doomed", True)
     return store, digests
 
