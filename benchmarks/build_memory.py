@@ -53,9 +53,9 @@ def generated(pool: list[str], size: int, random: Random) -> Iterator[Document]:
         number += 1
 
 
-def write_source(pool: list[str], size: int, folder: Path) -> None:
-    for number, start in enumerate(range(0, size, FILE_BYTES)):
-        part = generated(pool, min(FILE_BYTES, size - start), Random(number))
+def write_source(pool: list[str], size: int, folder: Path, file_bytes: int = FILE_BYTES) -> None:
+    for number, start in enumerate(range(0, size, file_bytes)):
+        part = generated(pool, min(file_bytes, size - start), Random(number))
         named = (Document(d.text, d.component, f"{number}-{d.id}", "", {}) for d in part)
         jsonl_zst.write_documents(str(folder / f"{number:02d}.jsonl.zst"), named, 3)
 

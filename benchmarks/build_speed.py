@@ -33,7 +33,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from build_memory import SOURCE_BYTES, generated, windows
+from build_memory import SOURCE_BYTES, generated, windows, write_source
 from filters_speed import DATA, PROSE
 from peers import python_of
 from read_speed import collect
@@ -207,10 +207,8 @@ def two_workers(
     source: str, megabytes: int, files: int, rounds: int, folder: Path
 ) -> dict[str, Any]:
     pool = windows(document.text for document in collect(source, SOURCE_BYTES))
-    for number in range(files):
-        part = generated(pool, megabytes * 1_000_000 // files, Random(number))
-        named = (Document(d.text, d.component, f"{number}-{d.id}", "", {}) for d in part)
-        jsonl_zst.write_documents(str(folder / "made" / f"{number:02d}.jsonl.zst"), named)
+    size = megabytes * 1_000_000
+    write_source(pool, size, folder / "made", -(-size // files))
     print(f"workers: {megabytes} MB in {files} files")
     found: dict[int, dict[str, Any]] = {}
     for number in range(rounds):

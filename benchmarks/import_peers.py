@@ -12,12 +12,10 @@ from __future__ import annotations
 import argparse
 import struct
 import subprocess
-import sys
 import tempfile
 import zlib
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
 from peers import python_of
 
 from seamount.tracking import query

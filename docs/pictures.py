@@ -228,7 +228,36 @@ def numerics() -> str:
     )
 
 
-PICTURES = (road, corpus, deduplication, training, scores, flows, numerics)
+def plots() -> str:
+    """What `seamount track plot` makes of six runs: seeds grouped by learning rate, one NaN."""
+    import math
+    import random
+    import tempfile
+
+    from seamount.tracking import Run
+    from seamount.tracking.dashboard.chart_data import chart_data
+    from seamount.tracking.dashboard.plot.picture import Look, render
+    from seamount.tracking.dashboard.spec import ChartSpec, read_spec
+
+    chance = random.Random(0)
+    with tempfile.TemporaryDirectory() as store:
+        for number in range(6):
+            rate = (0.1, 0.01)[number % 2]
+            with Run(project="demo", name=f"seed {number}", run_id=f"r{number}", store=store,
+                     capture=False) as run:  # fmt: skip
+                run.log_configs({"lr": rate})
+                for step in range(300):
+                    bad = number == 0 and step == 180
+                    level = 0.6 + number * 0.05 + 2.5 * math.exp(-step * (rate + 0.05) / 8)
+                    noise = chance.gauss(0, 0.08)
+                    run.log_metrics({"loss": math.nan if bad else level + noise}, step=step)
+        spec = {"metrics": "^loss$", "group_by": ["config.lr"], "band": "minmax", "y_scale": "log",
+                "smoothing": {"kind": "ema", "weight": 0.8}}  # fmt: skip
+        chart = chart_data(read_spec(ChartSpec, spec), store, 900, "r5")
+    return render([chart], "svg", Look((900, 420))).decode()
+
+
+PICTURES = (road, corpus, deduplication, training, scores, flows, numerics, plots)
 
 
 def main() -> None:

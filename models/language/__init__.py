@@ -1,1 +1,1 @@
-"""Llama-style language models."""
+"""Language models: Llama, Mistral, Qwen and GPT-2."""

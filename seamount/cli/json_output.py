@@ -68,7 +68,8 @@ def emit(value: Any, json_file: str | None) -> bool:
         return False
     value = _strict(value)
     if json_file == _STDOUT:
-        typer.echo(json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False))
+        text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)
+        typer.echo(text.encode("utf-8", "backslashreplace").decode())
     else:
         from seamount.core import storage
 

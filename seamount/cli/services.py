@@ -58,7 +58,7 @@ def up(
         make_pool(api_url)
         deploy(project, api_url)
         _start("worker", None, _worker_command, state, PREFECT_API_URL=api_url)
-    _wait("tracking", lambda: _answers(state["tracking"]["url"]), state)
+    _wait("tracking", lambda: _answers(state["tracking"]["url"] + "/health"), state)
     if not emit(_links(state), json_file):
         typer.echo("\n".join(f"{name:<10}{link}" for name, link in _links(state).items()))
         typer.echo("stop all   seamount services down")

@@ -1,5 +1,5 @@
 """`seamount track`: verify tracked runs, SQL, the dashboard on them; the other verbs stand in
-track_find.py, track_judge.py, track_plot.py, track_import.py and track_sync.py."""
+track_find.py, track_judge.py, track_keep.py, track_plot.py, track_import.py and track_sync.py."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from seamount.cli.json_output import JsonCommand, JsonOption, emit
 from seamount.cli.track_find import StoreOption, best, get, ls, query
 from seamount.cli.track_import import import_runs
 from seamount.cli.track_judge import audit, importance, promote
+from seamount.cli.track_keep import delete, gc, quota, restore
 from seamount.cli.track_plot import open_picture, plot
 from seamount.cli.track_sync import sync
 from seamount.core import settings
 from seamount.core.errors import SeamountError, UserError
+from seamount.core.wording import one_line
 
 app = typer.Typer(
     add_completion=False,
@@ -38,6 +40,10 @@ app.command(cls=JsonCommand)(plot)
 app.command("open", cls=JsonCommand)(open_picture)
 app.command("import", cls=JsonCommand)(import_runs)
 app.command(cls=JsonCommand)(sync)
+app.command(cls=JsonCommand)(delete)
+app.command(cls=JsonCommand)(restore)
+app.command(cls=JsonCommand)(gc)
+app.command(cls=JsonCommand)(quota)
 
 
 @app.command(cls=JsonCommand)
@@ -57,7 +63,7 @@ def verify(
     if not emit(result, json_file):
         verdict = "whole" if result["ok"] else "NOT whole"
         typer.echo(
-            f"run {run} ({result['state']}) is {verdict}: {result['points']} points in "
+            f"run {run} ({one_line(result['state'])}) is {verdict}: {result['points']} points in "
             f"{len(result['strands'])} strands, {result['files']} files"
         )
     if not result["ok"]:
@@ -78,7 +84,11 @@ def sql(
     from seamount.tracking import query as questions
 
     table = questions.sql(query, store)
-    names, rows = table.column_names, [[_plain(v) for v in r.values()] for r in table.to_pylist()]
+    names = table.column_names
+    columns = (column.to_pylist() for column in table.columns)
+    rows = [[_plain(value) for value in row] for row in zip(*columns, strict=True)]
+    if json_file is not None:
+        _refuse_twins(names)
     if emit([dict(zip(names, row, strict=True)) for row in rows], json_file):
         return
     if csv:
@@ -175,12 +185,23 @@ def _plain(value: Any) -> Any:
     """A cell as JSON can hold it."""
     if isinstance(value, decimal.Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
-    plain = value is None or isinstance(value, bool | int | float | str | list | dict)
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    plain = value is None or isinstance(value, bool | int | float | str)
     return value if plain else str(value)
 
 
+def _refuse_twins(names: list[str]) -> None:
+    """A row as JSON is an object: it has one value a name."""
+    for name in names:
+        if names.count(name) > 1:
+            raise UserError(f"two columns are named {name!r}: give one another name with AS")
+
+
 def _print_table(names: list[str], rows: list[list[Any]]) -> None:
-    cells = [names, *([("" if v is None else str(v)) for v in row] for row in rows)]
+    cells = [[one_line("" if v is None else v) for v in row] for row in (names, *rows)]
     widths = [max(len(row[place]) for row in cells) for place in range(len(names))]
     for row in cells:
         typer.echo("  ".join(v.ljust(w) for v, w in zip(row, widths, strict=True)).rstrip())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -72,6 +73,15 @@ def get(
     run: Annotated[str, typer.Argument(help="Run id.")],
     metric: Annotated[str | None, typer.Option(help="Print this metric's points instead.")] = None,
     rank: Annotated[int, typer.Option(help="Rank whose strand is meant.")] = 0,
+    own: Annotated[
+        bool, typer.Option("--own", help="Of a fork its own points only, not its ancestors'.")
+    ] = False,
+    previews: Annotated[
+        bool, typer.Option("--previews", help="Provisional points of the metric too.")
+    ] = False,
+    lineage: Annotated[
+        bool, typer.Option("--lineage", help="Print what it was forked from, and what from it.")
+    ] = False,
     config: Annotated[bool, typer.Option("--config", help="Print the configuration.")] = False,
     files: Annotated[bool, typer.Option("--files", help="Print the files.")] = False,
     download: Annotated[
@@ -89,22 +99,22 @@ def get(
     """
     from seamount.tracking import query
 
-    chosen = [metric is not None, config, files, download is not None]
+    chosen = [metric is not None, config, files, lineage, download is not None]
     if sum(chosen) > 1:
-        raise UserError("give one of --metric, --config, --files and --download")
+        raise UserError("give one of --metric, --config, --files, --lineage and --download")
     if metric is not None:
-        points = query.points(store, run, metric, rank)
-        if not emit(points, json_file):
-            for point in points:
-                typer.echo(f"{point['step']}\t{point['value']}")
+        points = query.points(store, run, metric, rank, lineage=not own, include_previews=previews)
+        return _points(points, json_file)
+    if lineage:
+        return _lineage(query.lineage(store, run), json_file)
+    if download is not None:
+        path = query.open_run(run, store).download(download, to)
+        if not emit({"path": str(path)}, json_file):
+            typer.echo(path)
         return
     found = query.run(store, run)
     if config or files:
         _part(found["config"] if config else found["files"], json_file)
-    elif download is not None:
-        path = query.open_run(run, store).download(download, to)
-        if not emit({"path": str(path)}, json_file):
-            typer.echo(path)
     elif not emit(found, json_file):
         _show(found)
 
@@ -126,7 +136,7 @@ def best(
     found = find(metric, mode, where, project=project, store=store)
     if not emit(found.to_dict(), json_file):
         typer.echo(f"{found.run.run_id}  {metric} = {found.value:g} at step {found.step}")
-        typer.echo(f"checkpoint  {found.checkpoint or 'none'}  ({found.reason})")
+        typer.echo(one_line(f"checkpoint  {found.checkpoint or 'none'}  ({found.reason})"))
 
 
 def _list(
@@ -150,7 +160,8 @@ def _list(
     if emit([run.to_dict() | _plain(run.known) for run in table], json_file):
         return
     for run in table:
-        typer.echo("  ".join([_line(run.row), *(f"{k}={v}" for k, v in _plain(run.known).items())]))
+        shown = (f"{name}={value}" for name, value in _plain(run.known).items())
+        typer.echo(one_line("  ".join([_line(run.row), *shown])))
     if not len(table):
         typer.echo("no runs" + (f" in project {project!r}" if project else ""), err=True)
     elif len(table) < table.total:
@@ -158,8 +169,36 @@ def _list(
 
 
 def _line(row: dict[str, Any]) -> str:
-    started, name = clock(row["created_us"]), one_line(row["name"])
-    return f"{row['run_id']}  {row['state']:<11}  {started}  {row['project']}  {name}"
+    started = clock(row["created_us"])
+    fork = f"  (fork of {row['fork_run_id']} at {row['fork_step']})" if row["fork_run_id"] else ""
+    return f"{row['run_id']}  {row['state']:<11}  {started}  {row['project']}  {row['name']}{fork}"
+
+
+def _points(points: list[dict[str, Any]], json_file: str | None) -> None:
+    if emit(points, json_file):
+        return
+    for point in points:
+        share = point.get("preview_completion")
+        word = (
+            "\tpreview" + ("" if share is None else f" {share:g}") if point.get("preview") else ""
+        )
+        typer.echo(f"{point['step']}\t{point['value']}{word}")
+
+
+def _lineage(found: dict[str, Any], json_file: str | None) -> None:
+    """The root first, the run itself marked, then what was forked from it."""
+    if emit(found, json_file):
+        return
+    if found["problem"]:
+        typer.echo(found["problem"], err=True)
+    for row in reversed(found["ancestors"]):
+        gone = "  (deleted)" if row["deleted"] else ""
+        typer.echo(f"{row['run_id']}  up to step {row['up_to']}{gone}")
+    typer.echo(f"{found['run_id']}  <- this run")
+    for row in found["descendants"]:
+        gone = "  (deleted)" if row["deleted"] else ""
+        origin = f"fork of {row['fork_run_id']} at step {row['fork_step']}{gone}"
+        typer.echo(f"{'  ' * row['generation']}{row['run_id']}  {origin}")
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:
@@ -173,32 +212,40 @@ def _part(values: dict[str, Any], json_file: str | None) -> None:
     if not emit(values, json_file):
         for name, value in values.items():
             size = f"{value['size_bytes']} bytes" if isinstance(value, dict) else value
-            typer.echo(f"{name}\t{size}")
+            typer.echo(f"{one_line(name)}\t{one_line(size)}")
 
 
 def clock(time_us: int) -> str:
     """Microseconds since 1970 UTC as a person reads them."""
-    moment = datetime.datetime.fromtimestamp(time_us / 1e6, datetime.UTC)
-    return moment.strftime("%Y-%m-%d %H:%M:%SZ")
+    from seamount.tracking.query.frames import moment
+
+    return f"{moment(time_us):%Y-%m-%d %H:%M:%S}Z"
 
 
 def _show(run: dict[str, Any]) -> None:
-    typer.echo(f"{run['run_id']}  {run['name']}  (project {run['project']})")
-    typer.echo(f"state    {run['state']}  started {clock(run['created_us'])}")
+    for line in _lines(run):
+        typer.echo(one_line(line))
+
+
+def _lines(run: dict[str, Any]) -> Iterator[str]:
+    yield f"{run['run_id']}  {run['name']}  (project {run['project']})"
+    yield f"state    {run['state']}  started {clock(run['created_us'])}"
     if run["ended_us"]:
-        typer.echo(f"ended    {clock(run['ended_us'])}")
+        yield f"ended    {clock(run['ended_us'])}"
+    if run["fork_run_id"]:
+        yield f"fork     of {run['fork_run_id']} at step {run['fork_step']}"
+    if run["lineage"]["problem"]:
+        yield f"warning  {run['lineage']['problem']}"
     if run["error"]:
-        typer.echo(f"error    {run['error']['type']}: {run['error']['message']}")
-        for line in run["error"].get("last_words", ()):
-            typer.echo(f"         | {line}")
+        yield f"error    {run['error']['type']}: {run['error']['message']}"
+        yield from (f"         | {line}" for line in run["error"].get("last_words", ()))
     for title in ("config", "tags"):
-        for key, value in run[title].items():
-            typer.echo(f"{title:<8} {key} = {value}")
+        yield from (f"{title:<8} {key} = {value}" for key, value in run[title].items())
     for name, entry in run["files"].items():
-        typer.echo(f"file     {name}  {entry['size_bytes']} bytes  sha256 {entry['digest'][:12]}")
+        yield f"file     {name}  {entry['size_bytes']} bytes  sha256 {entry['digest'][:12]}"
     for metric in run["metrics"]:
         where = f" (rank {metric['rank']})" if metric["rank"] else ""
-        typer.echo(
+        yield (
             f"metric   {metric['name']}{where} = {metric['last_value']:g} "
             f"at step {metric['last_step']}  ({metric['points']} points)"
         )

@@ -7,7 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from seamount.cli.json_output import JsonOption, emit
+from seamount.cli.track_find import StoreOption
 from seamount.core.errors import SeamountError
+from seamount.core.wording import one_line
 
 _OUTCOMES = ("imported", "updated", "already there", "would be imported", "would be updated")
 _MAX_LINES = 30
@@ -32,10 +34,7 @@ def import_runs(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Read everything, say what would come, write nothing.")
     ] = False,
-    store: Annotated[
-        str | None,
-        typer.Option("--store", help="seamount:///folder (default: SEAMOUNT_TRACKING_URI)."),
-    ] = None,
+    store: StoreOption = None,
     json_file: JsonOption = None,
 ) -> None:
     """Import runs from Neptune exports, MLflow, TensorBoard or W&B, each whole and once.
@@ -62,7 +61,7 @@ def import_runs(
             project=project,
             files=tuple(files or ()),
             dry_run=dry_run,
-            told=lambda row: progress.advance(1, f"{row['outcome']}: {row['name']}"[:60]),
+            told=lambda row: progress.advance(1, one_line(f"{row['outcome']}: {row['name']}", 60)),
         )
     if not emit(result, json_file):
         _show(result)
@@ -77,8 +76,8 @@ def _show(result: dict[str, Any]) -> None:
     runs = result["runs"]
     for row in runs[:_MAX_LINES]:
         counts = ", ".join(f"{n} {what}" for what, n in row["counts"].items() if what != "states")
-        what = row.get("error") or counts
-        typer.echo(f"{row['run_id'] or row['source_id']}  {row['outcome']:<14}  {what}")
+        what = one_line(row.get("error") or counts)
+        typer.echo(f"{one_line(row['run_id'] or row['source_id'])}  {row['outcome']:<14}  {what}")
     if len(runs) > _MAX_LINES:
         typer.echo(f"... and {len(runs) - _MAX_LINES} more (--json lists all)")
     sums = {o: sum(row["outcome"] == o for row in runs) for o in (*_OUTCOMES, "failed")}
@@ -96,4 +95,4 @@ def _show_problems(result: dict[str, Any]) -> None:
     if found:
         typer.echo("not taken over as it was:")
     for reason, (count, example) in sorted(found.items(), key=lambda item: -item[1][0]):
-        typer.echo(f"  {count:>8}  {reason}" + (f"  e.g. {example}" if example else ""))
+        typer.echo(one_line(f"  {count:>8}  {reason}" + (f"  e.g. {example}" if example else "")))

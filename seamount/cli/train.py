@@ -109,21 +109,28 @@ def _train(recipe: Any, out: str, restart: bool, json_file: str | None) -> None:
 def parity(
     recipe: Recipe,
     overrides: Overrides = None,
+    layout: Annotated[
+        list[str] | None, typer.Option(help="Only this layout (repeatable); all that fit without.")
+    ] = None,
+    plant: Annotated[
+        str | None, typer.Option(help="Put this known fault into every rank: it must show.")
+    ] = None,
     json_file: JsonOption = None,
 ) -> None:
     """Hold RECIPE, shrunk, in every layout against one process; exit 1 where they differ.
 
-    Example: seamount train parity text/demo.yaml
+    Example: seamount train parity text/demo.yaml --layout tp2xpp2
+    Example: seamount train parity text/demo.yaml --plant tied-not-summed
     """
     from seamount.training.parity import compare
     from seamount.training.recipe import load_recipe
 
-    verdict = compare(load_recipe(recipe, overrides or []))
+    verdict = compare(load_recipe(recipe, overrides or []), layout or [], plant)
     if not emit(verdict, json_file):
         for name, row in verdict["layouts"].items():
             typer.echo(
-                f"{name:<8} {'ok' if row['ok'] else 'DIFFERS':<8} max |d loss| {row['loss']:.1e}  "
-                f"max |d grad| {row['grad']:.1e}  ({row['worst']})"
+                f"{name:<12} {'ok' if row['ok'] else 'DIFFERS':<8} max |d loss| {row['loss']:.1e}  "
+                f"|d norm| {row['norm']:.1e}  |d grad| {row['grad']:.1e}  ({row['worst']})"
             )
     if not verdict["ok"]:
         raise typer.Exit(1)

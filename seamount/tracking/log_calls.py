@@ -6,6 +6,7 @@ import datetime
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seamount.core.errors import UserError
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from seamount.tracking.media import Histogram
     from seamount.tracking.segments.writer import SegmentWriter
     from seamount.tracking.store.folder import Store
+    from seamount.tracking.upkeep.quota import Room
 
 Timestamp = float | datetime.datetime | None
 
@@ -25,6 +27,7 @@ class LogCalls(ABC):
     run_id: str
     _rank: int
     _store: Store
+    _room: Room | None = None
 
     @abstractmethod
     def _open(self) -> SegmentWriter:
@@ -73,8 +76,8 @@ class LogCalls(ABC):
         for name, text in data.items():
             if not isinstance(text, str):
                 raise UserError(f"series {name!r} takes text, not {type(text).__name__}")
-            kept = text[: names.MAX_TEXT_CHARS].encode("utf-8", "backslashreplace").decode()
-            cut[names.check_name(name, "series name")] = kept  # lone surrogates are no Unicode
+            kept = names.unicode_text(text[: names.MAX_TEXT_CHARS])
+            cut[names.check_name(name, "series name")] = kept
         shortened = [name for name, text in data.items() if len(text) > names.MAX_TEXT_CHARS]
         at_steps = self._count(cut) if step is None else {steps.check(step): cut}
         for at, group in at_steps.items():
@@ -109,10 +112,10 @@ class LogCalls(ABC):
         """Log a file, figure, table, tensor, `media.Image`, Audio or Video of each name at `step`.
 
         Values become files of open formats (see serialisers.py), stored once by content; returns
-        name -> SHA-256. They show as NAME/STEP.suffix among the run's artifacts (NAME@RANK of other
-        ranks), and every version stays readable.
+        name -> SHA-256 (not of files beyond the store's quota). They show as NAME/STEP.suffix among
+        the run's artifacts (NAME@RANK of other ranks), and every version stays readable.
         """
-        from seamount.tracking import artifacts, serialisers
+        from seamount.tracking import serialisers
 
         self._open()
         encoded = {
@@ -126,10 +129,11 @@ class LogCalls(ABC):
             for name, file in group.items():
                 folder = name if self._rank == 0 else f"{name}@{self._rank}"
                 path = f"{folder}/{each}{file.suffix}"
-                entry = artifacts.put(self._store, self.run_id, path, file.source)
-                stored[name] = entry | {"path": path, "mime": file.mime_type}
-                digests[name] = str(entry["digest"])
-            self._series("file_series", stored, each, timestamp)
+                if entry := self._put(path, file.source):
+                    stored[name] = entry | {"path": path, "mime": file.mime_type}
+                    digests[name] = str(entry["digest"])
+            if stored:
+                self._series("file_series", stored, each, timestamp)
         return digests
 
     def assign_files(self, files: Mapping[str, Any]) -> dict[str, str]:
@@ -142,11 +146,25 @@ class LogCalls(ABC):
 
         self._open()
         entries = {
-            name: artifacts.put(self._store, self.run_id, name, source)
-            for name, source in artifacts.expand(files).items()
+            name: entry | {"mime": artifacts.mime_type(name, file)}
+            for name, file in artifacts.expand(files).items()
+            if (entry := self._put(name, file.source))
         }
         self._event({"kind": "files", "files": entries})
         return {name: str(entry["digest"]) for name, entry in entries.items()}
+
+    def _put(self, name: str, source: str | Path | bytes) -> dict[str, object] | None:
+        """Store one file; None where the store's quota leaves no room: told once, and in a tag."""
+        from seamount.tracking import artifacts
+        from seamount.tracking.upkeep.quota import Room
+
+        if self._room is None:
+            self._room = Room(self._store, self.run_id)
+        artifacts.check_source(name, source)
+        if self._room.takes(name, source):
+            return artifacts.put(self._store, self.run_id, name, source)
+        self.add_tags({"seamount.refused_files": f"{self._room.refused}, the last: {name}"})
+        return None
 
     def add_tags(self, tags: Mapping[str, Any] | Iterable[str]) -> None:
         """Set tags: a dict of name -> value, or names alone (their value is "true")."""

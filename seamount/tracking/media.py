@@ -79,13 +79,25 @@ class Histogram:
 
     @classmethod
     def of(cls, values: Any, bins: int = 64) -> Histogram:
-        """The histogram of the finite ones among `values` (an array of any shape)."""
+        """The histogram of the finite ones among `values` (an array of any shape).
+
+        One bin where doubles cannot hold so many edges between the lowest and the highest.
+        """
         import numpy as np
 
         found = np.asarray(as_array(values), np.float64).ravel()
         found = found[np.isfinite(found)]
-        counts, edges = np.histogram(found, bins)
+        try:
+            with np.errstate(all="ignore"):
+                counts, edges = np.histogram(found, bins)
+        except ValueError:  # closer than doubles can be cut, or further apart than a double is
+            return cls(_ends(found.min().item(), found.max().item()), counts=[found.size])
         return cls(edges.tolist(), counts=counts.tolist())
+
+
+def _ends(low: float, high: float) -> list[float]:
+    """The edges of one bin that holds both."""
+    return [low, high] if low < high else sorted([low, math.nextafter(low, 0.0)])
 
 
 def as_array(value: Any) -> Any:
@@ -121,7 +133,7 @@ def pixels(value: Any) -> Any:
 def _numbers(values: Any, name: str) -> list[float]:
     try:
         found = [float(value) for value in values]
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise UserError(f"a Histogram's {name} must be numbers, not {values!r:.80}") from error
     if not all(map(math.isfinite, found)):
         raise UserError(f"a Histogram's {name} must be finite")

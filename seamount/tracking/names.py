@@ -79,6 +79,11 @@ def check_text(text: str, what: str, limit_bytes: int, *, empty: bool = True) ->
     return text
 
 
+def unicode_text(text: str) -> str:
+    """`text` with lone surrogates written out (`\\udcff`): no table and no file takes them."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def check_tag_value(value: object) -> str:
     """A tag's value as text of at most 8,000 bytes (line breaks and tabs allowed)."""
     text = str(value)

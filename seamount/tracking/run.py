@@ -31,6 +31,7 @@ from seamount.tracking.segments import codec
 from seamount.tracking.segments.codec import Header
 from seamount.tracking.segments.strands import host_name, next_attempt
 from seamount.tracking.segments.writer import SegmentWriter
+from seamount.tracking.store import forks
 from seamount.tracking.store.folder import open_store
 
 if TYPE_CHECKING:
@@ -57,9 +58,13 @@ class Run(LogCalls):
         tags: Mapping[str, Any] | Iterable[str] | None = None,
         rank: int | None = None,
         capture: Capture | bool | None = None,
+        fork_run_id: str | None = None,
+        fork_step: float | None = None,
+        inherit_configs: bool = True,
         deliver_to: str | None = None,
     ) -> None:
         wanted, server = capture_of(capture), _server(deliver_to)
+        fork = forks.asked_for(fork_run_id, fork_step, inherit_configs)
         self._store = open_store(store)
         self.run_id = names.check_run_id(
             run_id or settings.tracking_run_id() or os.urandom(16).hex()
@@ -68,7 +73,8 @@ class Run(LogCalls):
         self._counted: dict[str, int] | None = {}
         self._sigterm = SigtermGuard()
         try:
-            identity, made = self._store.claim(self.run_id, project, name)
+            identity, made = self._store.claim(self.run_id, project, name, fork)
+            self._forked = identity.fork_run_id is not None
             self._writer = self._open_writer(made)
         except OSError as error:
             raise explain_os_error(error, f"opening run {self.run_id} in {self.store}") from error
@@ -109,8 +115,8 @@ class Run(LogCalls):
     def _open_writer(self, made: bool) -> SegmentWriter:
         folder = self._store.run_folder(self.run_id)
         attempt = 0 if made else next_attempt(folder, self._rank)
-        if attempt:
-            self._counted = None  # numbering goes on where the rank's earlier attempts stopped
+        if attempt or self._forked:
+            self._counted = None  # numbering goes on where earlier attempts or the parent stopped
         header = Header(
             run_id=self.run_id,
             host=host_name(),
@@ -157,14 +163,24 @@ class Run(LogCalls):
         data: Mapping[str, float],
         step: float | None = None,
         timestamp: float | datetime.datetime | None = None,
+        *,
+        preview: bool = False,
+        preview_completion: float | None = None,
     ) -> None:
         """Log numbers at `step`; returns once the kernel has them (kill -9 loses nothing).
 
         Steps are whole or fractional and come in any order; without one each metric counts by
         itself in this process. `timestamp` is in seconds since 1970 UTC. NaN and infinities stay.
+        A `preview` is provisional: it counts nowhere unless previews are asked for, and a later
+        preview or a final value of its step takes its place. `preview_completion` says from 0 to 1
+        how far the computation behind it was.
         """
         time_us = time.time_ns() // 1000 if timestamp is None else steps.time_us(timestamp)
-        if step is None:
+        if preview or preview_completion is not None:
+            end = codec.completion(steps.completion(preview, preview_completion, step))
+            if data:
+                self._open().metrics(data, steps.check(step), time_us, codec.PREVIEW, end)
+        elif step is None:
             self._log_counted(data, time_us)
         elif data:
             self._open().metrics(data, step if type(step) is int else steps.check(step), time_us)
@@ -184,14 +200,15 @@ class Run(LogCalls):
         return at
 
     def _counts(self) -> dict[str, int]:
-        """Next step by name; a forked child begins anew, a resumed rank goes on."""
-        header = self._writer.header
-        if header.role == "fork" and getattr(self, "_counts_pid", None) != header.pid:
-            self._counts_pid, self._counted = header.pid, {}
+        """Next step by name; a forked child begins anew, a resumed rank and a fork go on."""
+        header, child = self._writer.header, self._writer.header.role == "fork"
+        if child and getattr(self, "_counts_pid", None) != header.pid:
+            self._counts_pid, self._counted = header.pid, None if self._forked else {}
         if self._counted is None:
             self._store.refresh(self.run_id, light=True)
             with self._store.index() as index:
-                self._counted = index.next_steps(self.run_id, self._rank)
+                own = header.attempt > 0 and not child
+                self._counted = index.next_steps(self.run_id, self._rank, own=own)
         return self._counted
 
     def barrier(self) -> None:

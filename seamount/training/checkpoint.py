@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from seamount.core import lineage, storage
+from seamount.core.durable import fsync_folder
 from seamount.core.errors import CorruptData, SeamountError, explain_os_error
 
 log = logging.getLogger("seamount")
@@ -108,12 +109,16 @@ def save(root: Path, step: int, state: dict[str, Any], about: dict[str, Any], ke
     return final
 
 
-def load(checkpoint: Checkpoint, state: dict[str, Any]) -> None:
-    """Fill the tensors of `state` in place from `checkpoint`, whatever layout wrote it."""
+def load(checkpoint: Checkpoint, state: dict[str, Any], together: bool = True) -> None:
+    """Fill the tensors of `state` in place from `checkpoint`, whatever layout wrote it.
+
+    All ranks call it, unless one reads for itself (`together` False).
+    """
     import torch.distributed.checkpoint as dcp
 
+    alone = not together or _ranks() == 1
     with _alone_on_purpose():
-        dcp.load(state, checkpoint_id=str(checkpoint.folder), no_dist=_ranks() == 1)
+        dcp.load(state, checkpoint_id=str(checkpoint.folder), no_dist=alone)
 
 
 def saved_keys(checkpoint: Checkpoint) -> set[str]:
@@ -149,16 +154,8 @@ def _publish(temporary: Path, final: Path, step: int, about: dict[str, Any]) -> 
     if final.exists():  # from a run that was continued from an earlier step
         shutil.rmtree(final)
     os.replace(temporary, final)
-    _sync_folder(final.parent)
+    fsync_folder(final.parent)
     storage.write_bytes(str(final.parent / LATEST), final.name.encode() + b"\n")
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _drop_old(root: Path, newest: str, keep: int) -> None:

@@ -8,40 +8,41 @@ import torch
 from torch import Tensor
 from torch.distributed.tensor import DTensor
 
+from seamount.training.mesh import DATA, PIPELINE, TENSOR, Layout
+from seamount.training.recipe import ParallelRecipe
 from seamount.training.tensor import local, placed_like
+
+_ALONE = Layout(ParallelRecipe())
 
 
 @torch.no_grad()
-def global_norm(parameters: Iterable[Tensor]) -> Tensor:
+def global_norm(parameters: Iterable[Tensor], layout: Layout = _ALONE) -> Tensor:
     """L2 norm of all gradients as one vector, equal on every rank.
 
-    `parameters` lists a tied weight once, as `Module.parameters` does.
+    `parameters` lists of what this rank holds each weight once, and of weights tied over stages
+    one copy in all; the gradients are summed over the data ranks (on their owners, if the
+    optimiser is sharded). All ranks must call it.
     """
-    held, cut = torch.zeros(()), torch.zeros(())
-    group = None
+    held = torch.zeros((), dtype=torch.float64)
+    cut = torch.zeros((), dtype=torch.float64)
     for parameter in parameters:
         if parameter.grad is None:
             continue
-        square = local(placed_like(parameter.grad, parameter)).float().square().sum()
+        gradient = local(placed_like(parameter.grad, parameter))
+        square = torch.linalg.vector_norm(gradient, dtype=torch.float64).square()
         if isinstance(parameter, DTensor) and any(p.is_shard() for p in parameter.placements):
-            cut, group = cut + square, parameter.device_mesh.get_group()
+            cut = cut + square
         else:
             held = held + square
-    if group is not None:
-        torch.distributed.all_reduce(cut, group=group)
-    return (held + cut).sqrt()
+    total = held + layout.add(cut, TENSOR)
+    owned = (DATA,) if layout.parallel.shard_optimizer else ()
+    return layout.add(total, PIPELINE, *owned).sqrt()
 
 
 @torch.no_grad()
-def clip(parameters: Iterable[Tensor], limit: float) -> Tensor:
-    """Scale all gradients so that their global norm is at most `limit` (0: leave them).
-
-    Returns the norm before. A norm that is not finite scales nothing.
-    """
-    parameters = list(parameters)
-    norm = global_norm(parameters)
-    if limit > 0 and torch.isfinite(norm) and norm > limit:
+def scale(parameters: Iterable[Tensor], norm: Tensor, limit: float) -> None:
+    """Scale all gradients so that their global norm, `norm`, is at most `limit` (0: no limit)."""
+    if limit > 0 and norm > limit:
         for parameter in parameters:
             if parameter.grad is not None:
-                parameter.grad.mul_(limit / norm)
-    return norm
+                parameter.grad.mul_(float(limit / norm))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -25,31 +25,65 @@ class Sequences(Protocol):
         ...
 
 
+class Batch(NamedTuple):
+    """What one rank reads for a step: ids [B, T] and the id that follows each, or IGNORED."""
+
+    ids_BT: Tensor
+    targets_BT: Tensor
+
+
 @dataclass(frozen=True)
 class Batches:
     """The batches of steps `first_step` to `steps`, each step the next B sequences.
 
-    Every tensor-parallel rank reads the same batch.
+    Of these, the data ranks take equal slices in their order; all other ranks of a slice read the
+    same one.
     """
 
     sequences: Sequences
     batch_size: int
     first_step: int
     steps: int
+    data_rank: int = 0
+    data_ranks: int = 1
 
     def __len__(self) -> int:
         return self.steps - self.first_step
 
-    def __iter__(self) -> Iterator[Tensor]:
-        """Yield ids int64 [B, T + 1]."""
+    def __iter__(self) -> Iterator[Batch]:
+        """Yield this rank's slice of each step's batch."""
+        share = self.batch_size // self.data_ranks
         for step in range(self.first_step, self.steps):
-            yield batch(self.sequences, step * self.batch_size, self.batch_size)
+            first = step * self.batch_size + self.data_rank * share
+            yield read_batch(self.sequences, first, share)
 
 
-def batch(sequences: Sequences, first: int, count: int) -> Tensor:
-    """Sequences number `first` to `first + count` as ids int64 [count, T + 1]."""
+def read_batch(sequences: Sequences, first: int, count: int) -> Batch:
+    """Sequences number `first` to `first + count`."""
     import numpy as np
     import torch
 
-    rows = [sequences[first + i][0] for i in range(count)]
-    return torch.from_numpy(np.stack(rows))
+    rows = torch.from_numpy(np.stack([sequences[first + i][0] for i in range(count)]))
+    return Batch(rows[:, :-1], rows[:, 1:])
+
+
+def held_out(
+    sequences: Sequences, count: int, share: int, data_rank: int, data_ranks: int
+) -> list[Batch]:
+    """The first `count` sequences, for each data rank in batches of `share`, equal in number.
+
+    Where they do not fill the last batch, its other rows have no target.
+    """
+    import torch
+
+    from seamount.training.cross_entropy import IGNORED
+
+    found = []
+    for start in range(0, count, share * data_ranks):
+        first = start + data_rank * share
+        real = max(0, min(share, count - first))
+        batch = read_batch(sequences, first if real else 0, real or 1)
+        rows = [torch.zeros_like(t[:1]).expand(share - real, -1) for t in batch]
+        ids_BT = torch.cat([batch.ids_BT[:real], rows[0]])
+        found.append(Batch(ids_BT, torch.cat([batch.targets_BT[:real], rows[1] + IGNORED])))
+    return found

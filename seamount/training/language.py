@@ -9,12 +9,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from seamount.core import lineage, storage
 from seamount.core.errors import UserError
+from seamount.core.registry import model_family
 from seamount.training import checkpoint
 from seamount.training.launch import run_ranks
 from seamount.training.recipe import Recipe, recipe_to_dict
@@ -117,7 +118,7 @@ def _run(
     if found is not None:
         log.info("continuing from step %d (%s)", step, found.folder)
     if step >= recipe.steps:  # only the model folder is to be written again
-        ranks, job["recipe"]["parallel"] = 1, {"tensor": 1}
+        ranks, job["recipe"]["parallel"] = 1, {}
     with shown(recipe.steps, step) as line:
         return run_ranks(TARGET, job, ranks, recipe.threads, _listener(request, line))
 
@@ -205,7 +206,7 @@ def _resumable(request: TrainRequest, about: dict[str, Any]) -> checkpoint.Check
 
 
 def _check_same(found: checkpoint.Checkpoint, wanted: dict[str, Any], root: Path) -> None:
-    had = found.manifest.get("identity", {})
+    had = _absent_fields(found.manifest) | found.manifest.get("identity", {})
     differing = sorted(k for k in had.keys() | wanted.keys() if had.get(k) != wanted.get(k))
     if differing:
         shown_values = ", ".join(
@@ -215,6 +216,15 @@ def _check_same(found: checkpoint.Checkpoint, wanted: dict[str, Any], root: Path
             f"the checkpoints in {root} are of another training ({shown_values}): give another "
             "--out, or --restart to drop them"
         )
+
+
+def _absent_fields(manifest: dict[str, Any]) -> dict[str, Any]:
+    """Model fields that came after `manifest` was written: it was trained with their defaults."""
+    content = manifest.get("model", {})
+    if not isinstance(content, dict) or "family" not in content:
+        return {}
+    known = fields(model_family(content["family"]).presets.LanguageConfig)
+    return {f"model.{f.name}": f.default for f in known if f.name not in content["config"]}
 
 
 def _short(value: Any) -> str:

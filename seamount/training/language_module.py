@@ -1,4 +1,7 @@
-"""Language modelling as a LightningModule: one step of next-token cross-entropy, in any layout.
+"""Language modelling as a LightningModule: one update of next-token cross-entropy, in any layout.
+
+A Lightning step is an update: the micro-batches, forward and backward, run within training_step,
+by a loop or by a pipeline schedule, and Lightning's own backward and zero_grad do nothing.
 
 Shape suffixes: B batch, T sequence length, V vocabulary.
 """
@@ -11,15 +14,19 @@ from typing import Any
 
 import torch
 from lightning.pytorch import LightningModule
-from torch import Tensor
+from torch import Tensor, nn
 
 from seamount.core.registry import model_family
-from seamount.training import clip_norm
-from seamount.training.cross_entropy import mean_cross_entropy
+from seamount.training.cross_entropy import IGNORED, cross_entropy
+from seamount.training.data_order import Batch
+from seamount.training.mesh import Layout
 from seamount.training.optimizer import MuonAdamW, build_optimizer
+from seamount.training.parts import Parts
+from seamount.training.pipeline import Pipeline
 from seamount.training.recipe import Recipe
 from seamount.training.schedule import factor
-from seamount.training.tensor import apply_plan
+
+_WEIGHTS = {"bf16-true": torch.bfloat16, "fp64": torch.float64}
 
 
 class LanguageModule(LightningModule):
@@ -35,38 +42,76 @@ class LanguageModule(LightningModule):
         self.bytes_per_token = bytes_per_token
         self.steps_done = 0
         self.last: dict[str, float] = {}
-        self.model: Any = None
+        self.stages: Any = None  # a ModuleList, so that Lightning finds the parameters
         self.updater: MuonAdamW | None = None
+        self.pipeline: Pipeline | None = None
+        self._tokens = 1.0  # by which the loss is divided, whatever rank the tokens are on
 
     def configure_model(self) -> None:
         """Build the model from the seed, equal on every rank, then cut it."""
-        if self.model is not None:
+        if self.stages is not None:
             return
-        family = model_family(self.recipe.model.family)
-        self.model = family.model.LanguageModel(self.recipe.model.config)
-        family.model.initialise(self.model, self.recipe.seed, self.recipe.embedding_std)
-        if self.recipe.precision == "bf16-true":
-            self.model.to(torch.bfloat16)
-        if self.recipe.parallel.tensor > 1:
-            apply_plan(self.model, self.device_mesh, family.plan)
+        recipe = self.recipe
+        family = model_family(recipe.model.family)
+        model = family.model.LanguageModel(recipe.model.config)
+        family.model.initialise(model, recipe.seed, recipe.embedding_std)
+        if recipe.precision in _WEIGHTS:
+            model.to(_WEIGHTS[recipe.precision])
+        self.layout = Layout(recipe.parallel, self._device_mesh)
+        self.parts = Parts(model, recipe, self.layout)
+        self.stages = nn.ModuleList(self.parts.stages)
+        if recipe.parallel.pipeline > 1:
+            self.pipeline = Pipeline(self.parts.stages, self.layout, recipe, self.token_loss)
 
     def configure_optimizers(self) -> MuonAdamW:
         """The optimizer of the recipe; one and the same at every call."""
         if self.updater is None:
-            self.updater = build_optimizer(self.model.named_parameters(), self.recipe.optimizer)
+            owned = self.parts.owned
+            self.updater = build_optimizer(owned.items(), self.recipe.optimizer)
         return self.updater
 
-    def training_step(self, ids_BT: Tensor, batch_index: int) -> Tensor:
-        """Mean cross-entropy in nats of every token but the first of each row."""
-        loss = self.loss(ids_BT)
-        self.last = {"loss": loss.item(), "bits_per_nat_byte": self._tokens_per_byte(ids_BT)}
+    def training_step(self, batch: Batch, batch_index: int) -> Tensor:
+        """Gradients of the mean cross-entropy over all tokens of the update; returns that mean."""
+        for parameter in self.parts.parameters.values():
+            parameter.grad = None
+        tokens, size_bytes = self._counts(batch)
+        self._tokens = tokens
+        loss = self._run(batch, train=True)
+        self.last = {"loss": loss.item(), "bits_per_nat_byte": tokens / size_bytes / math.log(2)}
         return loss
 
-    def loss(self, ids_BT: Tensor) -> Tensor:
-        """Mean cross-entropy in nats over ids [B, T + 1]."""
+    def _counts(self, batch: Batch) -> tuple[float, float]:
+        """Predicted tokens and their bytes over all data ranks, at least 1 each."""
+        real_BT = batch.targets_BT != IGNORED
+        sizes_BT = self.bytes_per_token[batch.targets_BT.clamp_min(0)]
+        counts = torch.stack([real_BT.sum(), (sizes_BT * real_BT).sum()]).double()
+        tokens, size_bytes = self.parts.totals(counts).tolist()
+        return max(1.0, tokens), max(1.0, size_bytes)
+
+    def _run(self, batch: Batch, train: bool) -> Tensor:
+        """The loss of all ranks' micro-batches over `self._tokens`; with `train`, gradients too."""
         with self.loss_context():
-            logits_BTV = self.model(ids_BT[:, :-1])
-            return mean_cross_entropy(logits_BTV.flatten(0, 1).float(), ids_BT[:, 1:].flatten())
+            if self.pipeline is not None:
+                loss = self.pipeline.run(batch.ids_BT, batch.targets_BT, train)
+            else:
+                loss = torch.zeros((), dtype=torch.float64)
+                for ids_BT, targets_BT in self._micro_batches(batch):
+                    part = self.token_loss(self.stages[0](ids_BT), targets_BT)
+                    if train:
+                        part.backward()
+                    loss = loss + part.detach()
+        return self.parts.totals(loss.detach().double().clone(), over_stages=True)
+
+    def _micro_batches(self, batch: Batch) -> Any:
+        size = self.recipe.micro_batch_size
+        return zip(*(tensor.split(size) for tensor in batch), strict=True)
+
+    def token_loss(self, logits_BTV: Tensor, targets_BT: Tensor) -> Tensor:
+        """Summed cross-entropy in nats over the tokens of the whole update."""
+        logits_NV = logits_BTV.flatten(0, 1)
+        if logits_NV.dtype != torch.float64:
+            logits_NV = logits_NV.float()
+        return cross_entropy(logits_NV, targets_BT.flatten(), self._tokens)
 
     def loss_context(self) -> AbstractContextManager[Any]:
         """Under tensor parallelism the vocabulary stays cut in the loss and in its gradient."""
@@ -77,20 +122,16 @@ class LanguageModule(LightningModule):
         return loss_parallel()
 
     def backward(self, loss: Tensor, *args: Any, **kwargs: Any) -> None:
-        """Gradients, within the same context as the loss."""
-        with self.loss_context():
-            loss.backward()
+        """Nothing: training_step has made the gradients."""
 
     def optimizer_zero_grad(self, *args: Any, **kwargs: Any) -> None:
-        """Drop the gradients, so that none is added to the last step's."""
-        for parameter in self.model.parameters():
-            parameter.grad = None
+        """Nothing: Lightning would drop what training_step has made."""
 
     def configure_gradient_clipping(self, *args: Any, **kwargs: Any) -> None:
         """Our own global norm: Lightning's is not right for sharded parameters."""
-        limit = self.recipe.optimizer.clip_norm
-        if limit:
-            self.last["grad_norm"] = float(clip_norm.clip(self.model.parameters(), limit))
+        norm = self.parts.finish_gradients()
+        self.parts.clip(norm, self.recipe.optimizer.clip_norm)
+        self.last["grad_norm"] = float(norm)
 
     def optimizer_step(
         self, epoch: int, batch_idx: int, optimizer: Any, optimizer_closure: Any = None
@@ -100,23 +141,18 @@ class LanguageModule(LightningModule):
         rate = factor(self.recipe.schedule, self.steps_done, self.recipe.steps)
         self.updater.scale_lr(rate)
         super().optimizer_step(epoch, batch_idx, optimizer, optimizer_closure)
+        self.parts.send_updates()
         self.last["learning_rate"] = self.recipe.optimizer.lr * rate
         self.last["bpb"] = self.last["loss"] * self.last.pop("bits_per_nat_byte")
         self.steps_done += 1
 
-    def _tokens_per_byte(self, ids_BT: Tensor) -> float:
-        """What turns nats a token into bits a byte for this batch."""
-        targets = ids_BT[:, 1:]
-        size_bytes = int(self.bytes_per_token[targets].sum())
-        return targets.numel() / max(1, size_bytes) / math.log(2)
-
     @torch.no_grad()
-    def evaluate(self, batches: list[Tensor]) -> dict[str, float]:
-        """Mean loss in nats and bits per byte over `batches`."""
+    def evaluate(self, batches: list[Batch]) -> dict[str, float]:
+        """Mean loss in nats and bits per byte over the `batches` of all data ranks."""
         nats = tokens = size_bytes = 0.0
-        for ids_BT in batches:
-            targets = ids_BT[:, 1:]
-            nats += float(self.loss(ids_BT)) * targets.numel()
-            tokens += targets.numel()
-            size_bytes += int(self.bytes_per_token[targets].sum())
-        return {"loss": nats / tokens, "bpb": nats / max(1.0, size_bytes) / math.log(2)}
+        for batch in batches:
+            counted, sized = self._counts(batch)
+            self._tokens = 1.0
+            nats += float(self._run(batch, train=False))
+            tokens, size_bytes = tokens + counted, size_bytes + sized
+        return {"loss": nats / tokens, "bpb": nats / size_bytes / math.log(2)}

@@ -14,7 +14,7 @@ from lightning.pytorch import Callback, Trainer
 from seamount.core import settings, storage
 from seamount.core.errors import Preempted
 from seamount.core.registry import model_family
-from seamount.training import checkpoint, data_order, random_state, state, tensor
+from seamount.training import checkpoint, data_order, random_state, state
 from seamount.training.callbacks.checkpoint import Checkpoints
 from seamount.training.callbacks.preemption import Preemption
 from seamount.training.callbacks.progress import Progress
@@ -24,7 +24,12 @@ from seamount.training.language_module import LanguageModule
 from seamount.training.recipe import Recipe, recipe_from_dict
 from seamount.training.strategy import build_strategy
 
-_PRECISION = {"fp32": "32-true", "bf16-mixed": "bf16-mixed", "bf16-true": "bf16-true"}
+_PRECISION = {
+    "fp64": "32-true",  # Lightning leaves the model as it is, which we made of doubles
+    "fp32": "32-true",
+    "bf16-mixed": "bf16-mixed",
+    "bf16-true": "bf16-true",
+}
 
 
 class Resume(Callback):
@@ -59,11 +64,13 @@ def fit(job: dict[str, Any], channel: Any) -> dict[str, Any]:
             f"stopped by request at step {module.steps_done} of {recipe.steps}; the same command "
             f"continues from {saves.saved or root}"
         )
-    result = _publish(module, recipe, Path(job["out"]) / "model")
+    folder = saves.saved or (found.folder if found else None)
+    assert folder is not None  # the last step is always saved
+    result = _publish(recipe, folder, Path(job["out"]) / "model")
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
-    folder = str(saves.saved or (found and found.folder))
-    return result | {"checkpoint": folder, "step": module.steps_done, "loss": _loss(module, found)}
+    result |= {"checkpoint": str(folder), "step": module.steps_done}
+    return result | {"loss": _loss(module, found)}
 
 
 def _train(
@@ -77,12 +84,12 @@ def _train(
 ) -> None:
     first = found.step if found else 0
     if first >= recipe.steps:  # all done before: the model folder alone may be missing
-        assert found is not None
-        module.configure_model()
-        state.restore(module, found)
+        module.steps_done = first
         return
     sequences = _sequences(job, recipe, "train")
-    batches = data_order.Batches(sequences, recipe.data.batch_size, first, recipe.steps)
+    batches = data_order.Batches(
+        sequences, recipe.data.batch_size, first, recipe.steps, *data_place(recipe)
+    )
     tokens = recipe.data.batch_size * recipe.data.sequence_length
     callbacks: list[Callback] = [*([Resume(found)] if found else []), stop]
     if settings.rank() == 0:
@@ -116,11 +123,17 @@ def build_trainer(recipe: Recipe, callbacks: list[Callback], steps: int) -> Trai
 
 def _validation(job: dict[str, Any], recipe: Recipe, channel: Any) -> Validation:
     sequences = _sequences(job, recipe, "val")
-    count, size = min(recipe.validation.sequences, len(sequences)), recipe.data.batch_size
-    starts = range(0, count, size)
-    batches = [data_order.batch(sequences, i, min(size, count - i)) for i in starts]
+    count = min(recipe.validation.sequences, len(sequences))
+    share = recipe.data.batch_size // recipe.parallel.data
+    batches = data_order.held_out(sequences, count, share, *data_place(recipe))
     listener = channel if settings.rank() == 0 else _Nobody()
     return Validation(listener, batches, recipe.validation.every_steps, recipe.steps)
+
+
+def data_place(recipe: Recipe) -> tuple[int, int]:
+    """This process's place among the data ranks, and their number (see mesh.py for the order)."""
+    parallel = recipe.parallel
+    return settings.rank() // parallel.tensor % parallel.data, parallel.data
 
 
 class _Nobody:
@@ -139,19 +152,20 @@ def _sequences(job: dict[str, Any], recipe: Recipe, split: str) -> data_order.Se
     )
 
 
-def _publish(module: LanguageModule, recipe: Recipe, folder: Path) -> dict[str, Any]:
-    """Write the model in Hugging Face's layout; all ranks call it, rank 0 writes."""
+def _publish(recipe: Recipe, saved: Path, folder: Path) -> dict[str, Any]:
+    """Write the model of the checkpoint `saved` in Hugging Face's layout, on rank 0 alone."""
+    if settings.rank():
+        return {}
     family = model_family(recipe.model.family)
-    whole = tensor.full_state(module.model)
-    if settings.rank() == 0:
-        model = family.model.LanguageModel(recipe.model.config)
-        model.load_state_dict(whole, strict=False)
-        family.convert.save_folder(model, str(folder))
+    model = family.model.LanguageModel(recipe.model.config)
+    whole = {f"model.{name}": p.detach() for name, p in model.named_parameters()}
+    checkpoint.load(checkpoint.read_checkpoint(saved), whole, together=False)
+    family.convert.save_folder(model, str(folder))
     return {"model": str(folder), "weights": _weights_digest(folder)}
 
 
 def _weights_digest(folder: Path) -> str:
-    return storage.sha256(str(folder / "model.safetensors")) if settings.rank() == 0 else ""
+    return storage.sha256(str(folder / "model.safetensors"))
 
 
 def _loss(module: LanguageModule, found: checkpoint.Checkpoint | None) -> float:

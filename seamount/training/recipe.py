@@ -38,7 +38,8 @@ class DataRecipe:
 
     `tokens` and `tokenizer` are folders; left empty, training builds a small corpus of this
     machine's own text (`corpus`: "local", or the URL of a Pile-format corpus), of at most
-    `corpus_bytes`.
+    `corpus_bytes`. `batch_size` sequences make an update, over all ranks; each data rank takes
+    its share in micro-batches of `micro_batch_size` sequences (0: all at once).
     """
 
     tokens: str | None = None
@@ -47,6 +48,7 @@ class DataRecipe:
     corpus_bytes: int | None = None
     sequence_length: int = 256
     batch_size: int = 4
+    micro_batch_size: int = 0
 
 
 @dataclass(frozen=True)
@@ -85,14 +87,30 @@ class ScheduleRecipe:
 
 @dataclass(frozen=True)
 class ParallelRecipe:
-    """Degrees of each parallel axis; their product is the number of ranks."""
+    """Degrees of the three axes, whose product is the number of ranks, and how each is used.
 
+    `pipeline` ranks hold `stages_per_rank` stages of the layers each and work by `schedule`;
+    `data` ranks share the sequences of a batch, and with `shard_optimizer` the optimiser's state
+    too; `tensor` ranks share each matrix, and with `sequence` the positions between them.
+    """
+
+    pipeline: int = 1
+    data: int = 1
     tensor: int = 1
+    sequence: bool = False
+    schedule: Literal["gpipe", "1f1b", "interleaved-1f1b", "zero-bubble"] = "1f1b"
+    stages_per_rank: int = 1
+    shard_optimizer: bool = False
 
     @property
     def ranks(self) -> int:
         """Number of processes."""
-        return self.tensor
+        return self.pipeline * self.data * self.tensor
+
+    @property
+    def stages(self) -> int:
+        """Number of pieces into which the layers are cut."""
+        return self.pipeline * self.stages_per_rank
 
 
 @dataclass(frozen=True)
@@ -127,7 +145,7 @@ class Recipe:
     optimizer: OptimizerRecipe = OptimizerRecipe()
     schedule: ScheduleRecipe = ScheduleRecipe()
     steps: int = 1000
-    precision: Literal["fp32", "bf16-mixed", "bf16-true"] = "fp32"
+    precision: Literal["fp64", "fp32", "bf16-mixed", "bf16-true"] = "fp32"
     embedding_std: float = 0.02
     parallel: ParallelRecipe = ParallelRecipe()
     threads: int = 0
@@ -135,6 +153,16 @@ class Recipe:
     validation: ValidationRecipe = ValidationRecipe()
     tracking: TrackingRecipe = TrackingRecipe()
     seed: int = 0
+
+    @property
+    def micro_batch_size(self) -> int:
+        """Sequences that one data rank takes through the model at once."""
+        return self.data.micro_batch_size or self.data.batch_size // self.parallel.data
+
+    @property
+    def micro_batches(self) -> int:
+        """How often it does so for one update."""
+        return self.data.batch_size // self.parallel.data // self.micro_batch_size
 
 
 def load_recipe(

@@ -24,7 +24,11 @@ _LEAST: Mapping[str, int] = MappingProxyType(
         "data.corpus_bytes": 1,
         "data.sequence_length": 1,
         "data.batch_size": 1,
+        "data.micro_batch_size": 0,
+        "parallel.pipeline": 1,
+        "parallel.data": 1,
         "parallel.tensor": 1,
+        "parallel.stages_per_rank": 1,
         "checkpoint.keep": 1,
         "checkpoint.every_steps": 0,
         "validation.every_steps": 0,
@@ -58,7 +62,7 @@ def check(recipe: Recipe) -> None:
         )
     if (recipe.data.tokens is None) != (recipe.data.tokenizer is None):
         raise UserError("data.tokens and data.tokenizer belong together: give both or neither")
-    _check_tensor(recipe, config)
+    check_layout(recipe)
 
 
 def _value(recipe: Recipe, key: str) -> Any:
@@ -87,8 +91,32 @@ def _check_ranges(recipe: Recipe, config: Any) -> None:
         )
 
 
-def _check_tensor(recipe: Recipe, config: Any) -> None:
-    degree = recipe.parallel.tensor
+def check_layout(recipe: Recipe) -> None:
+    """Raise UserError where the ranks of `recipe.parallel` cannot share its model and batch."""
+    _check_tensor(recipe)
+    _check_pipeline(recipe)
+    parallel, data = recipe.parallel, recipe.data
+    share = parallel.data * (data.micro_batch_size or 1)
+    if data.batch_size % share:
+        raise UserError(
+            f"data.batch_size {data.batch_size} is no multiple of {share}, which is parallel.data "
+            f"{parallel.data} times data.micro_batch_size {data.micro_batch_size or 1}: change one "
+            "of them"
+        )
+    if parallel.shard_optimizer and parallel.data == 1:
+        raise UserError("parallel.shard_optimizer needs ranks to share by: set parallel.data")
+
+
+def _check_tensor(recipe: Recipe) -> None:
+    parallel, config = recipe.parallel, recipe.model.config
+    degree, length = parallel.tensor, recipe.data.sequence_length
+    if parallel.sequence and degree == 1:
+        raise UserError("parallel.sequence needs ranks to share by: set parallel.tensor")
+    if parallel.sequence and length % degree:
+        raise UserError(
+            f"parallel.tensor {degree} does not divide data.sequence_length {length}, as "
+            "parallel.sequence needs: change one of them"
+        )
     if degree == 1:
         return
     for name in model_family(recipe.model.family).plan.TENSOR_DIVIDES:
@@ -97,3 +125,33 @@ def _check_tensor(recipe: Recipe, config: Any) -> None:
                 f"parallel.tensor {degree} does not divide model.{name} {getattr(config, name)}: "
                 "change one of them"
             )
+
+
+def _check_pipeline(recipe: Recipe) -> None:
+    parallel, layers = recipe.parallel, recipe.model.config.layers
+    if parallel.pipeline == 1:
+        if parallel.stages_per_rank > 1:
+            raise UserError("parallel.stages_per_rank needs parallel.pipeline above 1")
+        return
+    if not hasattr(model_family(recipe.model.family).plan, "keep_stage"):
+        raise UserError(
+            f"model.family {recipe.model.family} cannot be cut into stages (its plan.py has no "
+            "keep_stage): set parallel.pipeline to 1"
+        )
+    if parallel.stages > layers:
+        raise UserError(
+            f"parallel.pipeline times parallel.stages_per_rank is {parallel.stages}, more than "
+            f"model.layers {layers}: each stage needs a layer"
+        )
+    looped = parallel.schedule in ("interleaved-1f1b", "zero-bubble")
+    if parallel.stages_per_rank > 1 and not looped:
+        raise UserError(
+            f"parallel.schedule {parallel.schedule} takes one stage a rank: set "
+            "parallel.stages_per_rank to 1, or the schedule to interleaved-1f1b"
+        )
+    if looped and recipe.micro_batches % parallel.pipeline:
+        raise UserError(
+            f"parallel.schedule {parallel.schedule} needs a number of micro-batches that "
+            f"parallel.pipeline {parallel.pipeline} divides, and data.batch_size "
+            f"{recipe.data.batch_size} makes {recipe.micro_batches}: change data.micro_batch_size"
+        )

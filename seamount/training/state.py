@@ -13,12 +13,16 @@ from seamount.training.language_module import LanguageModule
 
 
 def training_state(module: LanguageModule) -> dict[str, Tensor]:
-    """The parameters (tied ones once) and the optimiser's state, sharing their memory."""
+    """The parameters (tied ones once) and the optimiser's state, sharing their memory.
+
+    Of the optimiser's state a rank has that of the parameters it updates. Names are those of the
+    whole model, so that any layout reads what another wrote.
+    """
     updater = module.configure_optimizers()
     state: dict[str, Tensor] = {}
-    for name, parameter in module.model.named_parameters():
+    for name, parameter in module.parts.parameters.items():
         state[f"model.{name}"] = parameter.detach()
-        for key, value in updater.state[parameter].items():
+        for key, value in updater.state.get(parameter, {}).items():
             state[f"optimizer.{name}.{key}"] = value
     return state
 

@@ -16,13 +16,15 @@ from seamount.training.recipe import ParallelRecipe
 class MeshStrategy(ModelParallelStrategy):
     """ModelParallelStrategy whose mesh has the axes of a recipe.
 
-    The stock one knows the two axes data x tensor alone. Saving and loading are ours
-    (training/checkpoint.py): Lightning writes no file here.
+    The stock one knows the two axes data x tensor alone, and no pipeline. Saving and loading are
+    ours (training/checkpoint.py): Lightning writes no file here.
     """
 
     def __init__(self, parallel: ParallelRecipe) -> None:
         super().__init__(
-            data_parallel_size=1, tensor_parallel_size=parallel.tensor, process_group_backend="gloo"
+            data_parallel_size=parallel.data,
+            tensor_parallel_size=parallel.tensor,
+            process_group_backend="gloo",
         )
         self.parallel = parallel
         self.cluster_environment = LightningEnvironment()
@@ -37,7 +39,7 @@ class MeshStrategy(ModelParallelStrategy):
 
     @property
     def distributed_sampler_kwargs(self) -> dict[str, Any]:
-        """Every rank of a tensor group reads the same data."""
+        """Unused: training/data_order.py knows each rank's share."""
         return {"num_replicas": 1, "rank": 0}
 
 

@@ -21,6 +21,15 @@ def test_amounts_for_people() -> None:
     assert {size: progress.amount(size) for size in said} == said
 
 
+def test_a_name_on_the_bar_is_no_markup(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("seamount.core.settings.is_terminal", lambda: True)
+    with progress.bar("importing", 2) as bar:
+        bar.advance(1, "run [/b] of [red]")
+    assert "run [/b] of [red]" in capsys.readouterr().err
+
+
 def test_a_plain_line_tells_rate_and_time_left(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -37,25 +37,45 @@ def test_ours_equals_transformers(tiny, tiny_folder):
 
 def test_another_family_opens_through_transformers(tiny, tmp_path):
     import torch
-    from transformers import GPT2Config, GPT2LMHeadModel
+    from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
 
     torch.manual_seed(0)
-    config = GPT2Config(
+    config = GPTNeoXConfig(
         vocab_size=tiny.vocab_size,
-        n_positions=24,
-        n_embd=16,
-        n_layer=1,
-        n_head=2,
+        max_position_embeddings=24,
+        hidden_size=16,
+        intermediate_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
         bos_token_id=0,
         eos_token_id=0,
     )
-    model = GPT2LMHeadModel(config).eval()
+    model = GPTNeoXForCausalLM(config).eval()
     model.save_pretrained(tmp_path)
     for name in ("tokenizer.json", "tokenizer_config.json"):
         shutil.copy(Path(tiny.path) / name, tmp_path / name)
     loaded = load_model(str(tmp_path))
     assert (loaded.kind, loaded.context_length) == ("transformers", 24)
-    assert "gpt2" in loaded.note
+    assert "gpt_neox" in loaded.note
+    with torch.no_grad():
+        wanted = model(torch.from_numpy(ids())).logits.numpy()
+    assert np.abs(loaded.forward(ids()) - wanted).max() < 1e-5
+    assert len(generate(loaded, "the", 5, stop_at_end=False).ids) == 5
+
+
+def test_a_known_family_opens_as_our_own(tiny, tmp_path):
+    """GPT-2's sizes stand under other keys of config.json than Llama's."""
+    import torch
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    torch.manual_seed(0)
+    sizes = {"n_positions": 24, "n_embd": 16, "n_layer": 1, "n_head": 2}
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=tiny.vocab_size, **sizes)).eval()
+    model.save_pretrained(tmp_path)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(Path(tiny.path) / name, tmp_path / name)
+    loaded = load_model(str(tmp_path))
+    assert (loaded.kind, loaded.context_length, loaded.note) == ("seamount", 24, "")
     with torch.no_grad():
         wanted = model(torch.from_numpy(ids())).logits.numpy()
     assert np.abs(loaded.forward(ids()) - wanted).max() < 1e-5

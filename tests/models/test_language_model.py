@@ -37,60 +37,12 @@ def test_registry_finds_the_family():
     assert family.plan.TENSOR_PLAN["head"] == "head"
 
 
-@pytest.mark.parametrize("tied", [False, True])
-def test_parameter_count_is_exact(tied):
-    made = model(tied=tied)
-    assert made.config.parameters == sum(p.numel() for p in made.parameters())
-
-
-def test_a_position_sees_only_earlier_ones():
-    made = model().eval()
-    ids = torch.arange(10)[None] % 7
-    changed = ids.clone()
-    changed[0, 6] = 99
-    before, after = made(ids), made(changed)
-    assert torch.equal(before[0, :6], after[0, :6])
-    assert not torch.allclose(before[0, 6:], after[0, 6:])
-
-
-def test_document_mask_equals_documents_alone():
-    """Rotary positions are relative, so a document's logits do not depend on where it stands."""
-    made = model().eval()
-    first, second = torch.randint(512, (1, 5)), torch.randint(512, (1, 8))
-    together = made(torch.cat([first, second], 1), torch.tensor([[0] * 5 + [1] * 8]))
-    torch.testing.assert_close(together[:, :5], made(first), rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(together[:, 5:], made(second), rtol=1e-4, atol=1e-5)
-
-
 def test_rms_norm_gradient_is_the_plain_one():
     x = torch.randn(2, 3, 8, dtype=torch.float64, requires_grad=True)
     weight = torch.randn(8, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda a, b: RMSNormGradient.apply(a, b, 1e-5), (x, weight))
     plain = functional.rms_norm(x, (8,), weight, 1e-5)
     torch.testing.assert_close(RMSNormGradient.apply(x, weight, 1e-5), plain)
-
-
-def test_training_and_evaluation_mode_agree():
-    made, ids = model(), torch.randint(512, (3, 17))
-    torch.testing.assert_close(made.train()(ids), made.eval()(ids), rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize("tied", [False, True])
-def test_logits_equal_transformers(tmp_path, tied):
-    from transformers import AutoModelForCausalLM
-
-    ours = model(tied=tied).eval()
-    convert.save_folder(ours, str(tmp_path))
-    theirs = AutoModelForCausalLM.from_pretrained(tmp_path).eval()
-    ids = torch.randint(512, (3, 29), generator=torch.Generator().manual_seed(1))
-    with torch.no_grad():
-        torch.testing.assert_close(ours(ids), theirs(ids).logits, rtol=1e-5, atol=1e-5)
-    back = convert.load_folder(str(tmp_path))
-    assert back.config == ours.config
-    for (name, wanted), (_, got) in zip(
-        ours.named_parameters(), back.named_parameters(), strict=True
-    ):
-        assert torch.equal(wanted, got), name
 
 
 def test_given_llama_matches_its_reference(shared_data):
@@ -114,40 +66,6 @@ def greedy(made: LanguageModel, ids: torch.Tensor, count: int) -> list[int]:
         following = made(ids)[:, -1].argmax(-1, keepdim=True)
         ids = torch.cat([ids, following], 1)
     return ids[0, start:].tolist()
-
-
-def test_traces_with_free_batch_and_sequence():
-    import warnings
-
-    from models.language import export
-
-    made = model().eval()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # torch.jit is old, and asked for
-        traced = torch.jit.trace(export.adapter(made), export.example_inputs(made))
-    exported = torch.export.export(
-        export.adapter(made),
-        export.example_inputs(made),
-        dynamic_shapes=export.dynamic_shapes(made),
-    ).module()
-    for shape in ((1, 1), (3, 11), (5, 64)):
-        ids = torch.randint(512, shape)
-        torch.testing.assert_close(traced(ids), made(ids))
-        torch.testing.assert_close(exported(ids), made(ids), rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"model_type": "gpt2"}, "model_type 'gpt2'"),
-        ({"attention_bias": True}, "attention_bias True"),
-        ({"rope_parameters": {"rope_type": "llama3"}}, "rope scaling 'llama3'"),
-    ],
-)
-def test_a_foreign_configuration_is_refused(change, message):
-    content = convert.config_to_hugging_face(presets.PRESETS["tiny"]) | change
-    with pytest.raises(UserError, match=message):
-        convert.config_from_hugging_face(content)
 
 
 def test_weights_that_do_not_fit_are_corrupt(tmp_path):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 Point = tuple[Any, float, int]  # step, value, time in microseconds
+Preview = tuple[Any, float, int, float]  # and how far it was, NaN where that was not said
 
 
 def frames(content: bytes) -> Iterator[bytes]:
@@ -25,8 +26,18 @@ def frames(content: bytes) -> Iterator[bytes]:
 
 
 def points(folder: Path) -> dict[tuple[str, int, int], list[Point]]:
-    """(name, rank, attempt) -> points as they stand in a run's segments."""
-    found: dict[tuple[str, int, int], list[Point]] = {}
+    """(name, rank, attempt) -> final points as they stand in a run's segments."""
+    return _records(folder)[0]
+
+
+def previews(folder: Path) -> dict[tuple[str, int, int], list[Preview]]:
+    """(name, rank, attempt) -> previews as they stand in a run's segments."""
+    return _records(folder)[1]
+
+
+def _records(folder: Path) -> tuple[dict[Any, list[Any]], dict[Any, list[Any]]]:
+    final: dict[Any, list[Any]] = {}
+    provisional: dict[Any, list[Any]] = {}
     for path in sorted(folder.glob("*.seg")):
         header, *bodies = frames(path.read_bytes())
         who, names = json.loads(header), {}
@@ -40,8 +51,27 @@ def points(folder: Path) -> dict[tuple[str, int, int], list[Point]]:
                 for place, name in enumerate(names[number]):
                     (value,) = struct.unpack_from("<d", body, 32 + 8 * place)
                     key = (name, who["rank"], who["attempt"])
-                    found.setdefault(key, []).append((step, value, time_us))
-    return found
+                    if flags & 4:
+                        (share,) = struct.unpack_from("<d", body, 32 + 8 * len(names[number]))
+                        provisional.setdefault(key, []).append((step, value, time_us, share))
+                    else:
+                        final.setdefault(key, []).append((step, value, time_us))
+    return final, provisional
+
+
+def joined(segments: Path, run_id: str) -> dict[tuple[str, int], list[Point]]:
+    """(name, rank) -> a run's points, with what its ancestors lend it up to the fork steps."""
+    identity = json.loads((segments / run_id / "run.json").read_text())
+    result: dict[tuple[str, int], list[Point]] = {}
+    if "fork_run_id" in identity:
+        for key, ps in joined(segments, identity["fork_run_id"]).items():
+            lent = [p for p in ps if p[0] <= identity["fork_step"]]
+            if lent and not key[0].startswith(("system/", "runtime/")):
+                result[key] = lent
+    for key, ps in shown(segments / run_id).items():
+        if ps:  # by step and time; of equal ones the ancestor's come first
+            result[key] = sorted(result.get(key, []) + ps, key=lambda p: (p[0], p[2]))
+    return result
 
 
 def shown(folder: Path) -> dict[tuple[str, int], list[Point]]:

@@ -61,6 +61,15 @@ def test_a_histogram_that_makes_no_sense_is_refused(edges, given, says):
         Histogram(edges, **given)
 
 
+@pytest.mark.parametrize(
+    "values", [[1.0, 1 + 2**-52], [-1.7e308, 1.7e308], [1e300] * 3, [-1.7e308], [1e17, 1e17 + 16]]
+)
+def test_any_finite_values_have_a_histogram(values):
+    found = Histogram.of([*values, math.nan])
+    assert sum(found.counts) == len(values)
+    assert found.bin_edges[0] <= min(values) and max(values) <= found.bin_edges[-1]
+
+
 def test_files_by_step_keep_every_version(store, tmp_path):
     picture = tmp_path / "plot.svg"
     picture.write_text("<svg/>")

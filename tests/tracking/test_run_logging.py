@@ -6,15 +6,19 @@ import datetime
 import enum
 import hashlib
 import math
+import os
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from seamount.core.errors import UserError
-from seamount.tracking import Run
+from seamount.core.errors import CorruptData, UserError
+from seamount.tracking import Run, query
+from seamount.tracking.endings import describe
+from seamount.tracking.segments.strands import segment_files
 from seamount.tracking.store import series
+from seamount.tracking.store.ingest import ingest
 from seamount.tracking.store.verify import verify
 
 
@@ -208,8 +212,60 @@ def test_bad_metrics_are_named_and_change_nothing(store, history, data, words):
 
 @pytest.mark.parametrize("step", [math.nan, math.inf, "ten", 2**70])
 def test_steps_that_are_no_finite_numbers_are_refused(store, step):
-    with Run(store=store.uri) as run, pytest.raises(UserError, match="step"):
-        run.log_metrics({"loss": 1.0}, step=step)
+    with Run(store=store.uri) as run:
+        with pytest.raises(UserError, match="step"):
+            run.log_metrics({"loss": 1.0}, step=step)
+        with pytest.raises(UserError, match="step"):
+            run.log_string_series({"loss": "1"}, step=step)
+
+
+@pytest.mark.parametrize("timestamp", [1e300, -1e12, 1_700_000_000_000, math.nan, "now"])
+def test_times_outside_the_calendar_are_refused(store, timestamp):
+    """No table of times holds them: readers would stop at such a point."""
+    with Run(store=store.uri) as run:
+        with pytest.raises(UserError, match="timestamp"):
+            run.log_metrics({"loss": 1.0}, step=0, timestamp=timestamp)
+        with pytest.raises(UserError, match="timestamp"):
+            run.log_string_series({"loss": "1"}, step=0, timestamp=timestamp)
+
+
+def test_a_time_is_the_nearest_microsecond(store, history):
+    moment = datetime.datetime(2026, 1, 2, 3, 4, 5, 678901, datetime.UTC)
+    with Run(store=store.uri, run_id="r") as run:
+        run.log_metrics({"loss": 1.0}, step=0, timestamp=moment)
+        run.log_metrics({"loss": 1.0}, step=1, timestamp=1_700_000_000.123457)
+    times = [p.time_us for p in history(store, "r", "loss")]
+    assert times == [1_767_323_045_678_901, 1_700_000_000_123_457]
+
+
+def test_a_barrier_flushes_every_name_on_the_way(tmp_path, monkeypatch):
+    """A file survives a power cut if it is flushed, and the folders that name it and they are."""
+    flushed, real = set(), os.fsync
+
+    def fsync(fd):
+        flushed.add(Path(os.readlink(f"/proc/self/fd/{fd}")))
+        real(fd)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with Run(store=tmp_path / "store", run_id="r", capture=False) as run:
+        (digest,) = run.assign_files({"a": b"x"}).values()
+        run.barrier()
+        (segment,) = segment_files(tmp_path / "store/segments/r")
+        store, blobs = tmp_path / "store", tmp_path / "store/blobs"
+        identity = store / "segments/r/run.json"
+        assert flushed >= {store / "format.json", store, store / "segments", segment, identity}
+        assert flushed >= {identity.parent, blobs, blobs / digest[:2]}
+
+
+def test_messages_that_are_no_unicode_are_written_out(store):
+    """File names of bytes come as lone surrogates, which no table takes."""
+    with pytest.raises(ValueError), Run(store=store.uri, run_id="r") as run:
+        run._surroundings._error(describe(ValueError("\udcff")))
+        raise ValueError("\udcff")
+    found = query.run(store.folder, "r")
+    assert found["error"]["message"] == "\\udcff"
+    (row,) = query.series("runtime/exceptions", store=store.uri).rows()
+    assert "\\udcff" in row["value"]
 
 
 def test_unusual_names_values_and_numbers(store, history):
@@ -296,6 +352,19 @@ def test_a_store_of_a_later_version_is_refused(store):
     (store.folder / "format.json").write_text('{"format": "seamount-tracking", "version": 99}')
     with pytest.raises(UserError, match="version 99"):
         Run(store=store.uri)
+
+
+def test_an_index_that_is_full_or_damaged_is_one_sentence(store):
+    with Run(store=store.uri, run_id="r", capture=False) as run:
+        run.log_configs({"large": "x" * 500_000})
+    full = r"index.db \(database or disk is full\): check"
+    with pytest.raises(UserError, match=full), store.index() as index:
+        index.db.execute("PRAGMA max_page_count = 40")
+        ingest(store, index)
+    store.refresh()
+    (store.folder / "index.db").write_bytes(b"nothing of SQLite's" * 1000)
+    with pytest.raises(CorruptData, match=r"index.db is damaged .*: remove it"):
+        store.refresh()
 
 
 def test_the_index_is_made_again_from_the_segments(store, history):

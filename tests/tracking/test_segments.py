@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import shutil
 import struct
 import zlib
 
@@ -11,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seamount.core.errors import CorruptData
+from seamount.core.errors import CorruptData, UserError
 from seamount.tracking import Run
 from seamount.tracking.segments import codec
 from seamount.tracking.segments.codec import Decoder, Record
@@ -135,6 +137,81 @@ def test_a_damaged_run_and_a_foreign_folder_hide_no_other_run(store, history, ca
     assert f"run {damaged.run_id} is left out" in caplog.text
 
 
+SENSELESS = [
+    {"kind": "strings", "step": 10**30, "data": {"a": "x"}},
+    {"kind": "strings", "step": 0, "data": {"a": "\udcff"}},
+    {"kind": "strings", "step": 0, "data": ["a"]},
+    {"kind": "files"},
+    {"kind": "tags", "set": {"k": {}}},
+    {"kind": ["config"]},
+    {"kind": "histograms", "step": 0, "data": {"h": {"type": []}}},
+    {"kind": "state", "state": [1]},
+]
+
+
+def test_events_that_make_no_sense_hide_nothing_else(store, history):
+    """Of a faulty writer, or of a folder from elsewhere: each is left out, counted and named."""
+    with Run(store=store.uri, run_id="odd", capture=False) as run:
+        for event in SENSELESS:
+            run._event(event)
+        run.log_metrics({"loss": 1.0}, step=0)
+        run._writer._append(codec.encode_json(codec.KEYS, 99, 0, {}), 1)
+        run.log_metrics({"loss": 2.0}, step=1)
+    with Run(store=store.uri, run_id="sealed", capture=False) as other:
+        other._writer.seal({"kind": "end", "state": ["?"]})
+    with Run(store=store.uri, run_id="sound", capture=False) as other:
+        other.log_metrics({"loss": 1.0}, step=0)
+    assert len(history(store, "sound", "loss")) == 1
+    assert [p.value for p in history(store, "odd", "loss")] == [1.0, 2.0]
+    problems = verify(store, "odd")["problems"]
+    assert f"{len(SENSELESS)} events make no sense and are left out" in problems
+
+
+def test_the_index_is_the_same_in_whatever_order_segments_are_read(store):
+    """Names and deletions said by several processes: the newest word stands after a rebuild too."""
+    for pid, name, deleted in ((900, "first", True), (10, "second", False)):
+        with Run(store=store.uri, run_id="r", name=name, capture=False) as run:
+            run._event({"kind": "deleted", "deleted": deleted})
+        (path,) = (p for p in segment_files(store.run_folder("r")) if f".{os.getpid()}." in p.name)
+        path.rename(path.with_name(path.name.replace(f".{os.getpid()}.", f".{pid}.")))
+    # The attempts' numbers would order them rightly: they are of two clients of one attempt.
+    (second,) = store.run_folder("r").glob("*.a0001.*")
+    second.rename(second.with_name(second.name.replace(".a0001.", ".a0000.")))
+    assert [".10." in path.name for path in segment_files(store.run_folder("r"))] == [True, False]
+    store.refresh()
+    with store.index() as index:
+        (row,) = index.runs()
+    assert (row["name"], row["deleted"]) == ("second", 0)
+
+
+def test_segments_of_imports_stand_in_their_order(store):
+    folder = store.run_folder("r")
+    folder.mkdir()
+    common = {"run_id": "r", "host": "h", "rank": 0, "world_size": 1, "role": "import",
+              "attempt": 0, "first_sequence": 0, "start_us": 5, "nonce": "00"}  # fmt: skip
+    made = [codec.Header(pid=pid, part=part, **common) for pid in range(1, 13) for part in (0, 1)]
+    for header in made:
+        (folder / header.file_name).touch()
+    assert [p.name for p in segment_files(folder)] == [header.file_name for header in made]
+
+
+def test_a_run_that_goes_away_hides_no_other(store, history, monkeypatch):
+    from seamount.tracking.store import ingest
+
+    for run_id in ("a", "b"):
+        with Run(store=store.uri, run_id=run_id, capture=False) as run:
+            run.log_metrics({"loss": 1.0}, step=0)
+
+    def listed(folder):
+        found = segment_files(folder)
+        if folder.name == "a":
+            shutil.rmtree(folder)
+        return found
+
+    monkeypatch.setattr(ingest, "segment_files", listed)
+    assert len(history(store, "b", "loss")) == 1
+
+
 def test_a_record_larger_than_a_piece_is_read(store, history):
     names = [f"{'n' * 1000}{i}" for i in range(PIECE_BYTES // 1000 + 100)]
     with Run(store=store.uri) as run:
@@ -142,6 +219,16 @@ def test_a_record_larger_than_a_piece_is_read(store, history):
         run.log_metrics({"after": 2.0}, step=0)
     assert len(history(store, run.run_id, "after")) == 1
     assert len(history(store, run.run_id, names[-1])) == 1
+
+
+def test_names_that_no_reader_would_take_are_refused(store, history, monkeypatch):
+    """A frame over the bound ends the file for every reader: nothing behind it would be found."""
+    monkeypatch.setattr(codec, "MAX_BODY_BYTES", 5000)
+    with Run(store=store.uri, run_id="r", capture=False) as run:
+        with pytest.raises(UserError, match="log fewer a call"):
+            run.log_metrics({f"{'n' * 1000}{i}": 1.0 for i in range(5)}, step=0)
+        run.log_metrics({"after": 2.0}, step=0)
+    assert len(history(store, "r", "after")) == 1
 
 
 def test_long_logs_rotate_into_parts_with_one_sequence(store, history, monkeypatch):

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from seamount.core.errors import UserError
 from seamount.tracking import Run
 from seamount.tracking.segments.strands import segment_files
 
@@ -58,6 +59,27 @@ def test_mistakes_are_one_sentence_and_exit_2(track, run, tmp_path):
     assert track("ls", store_uri=f"seamount://{tmp_path}/none").returncode == 2
     assert track("ls", store_uri="s3://x/y").returncode == 2
     assert track("ui", "--host", "0.0.0.0").returncode == 2
+
+
+def test_text_of_a_run_moves_no_cursor(store, capsys):
+    """Values and messages hold anything: an escape sequence could hide or forge lines."""
+    from seamount.cli import track_find
+
+    evil = "a\x1b[2J\nstate    Completed"
+    with pytest.raises(RuntimeError), Run(store=store.uri, run_id="r", tags={"t": "b\nc"}) as run:
+        run.log_configs({"evil": evil})
+        run.assign_files({"weights.bin": b"x"})
+        raise RuntimeError(evil)
+    with pytest.raises(UserError, match="unknown file 'none'"):
+        track_find.get("r", download="none", store=store.uri)
+    track_find.get("r", store=store.uri)
+    track_find.get("r", config=True, store=store.uri)
+    track_find.ls(columns="config.evil,tag.t", store=store.uri)
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown and shown.count("\\x1b[2J\\nstate") == 4
+    assert [line.split()[1] for line in shown.splitlines() if line.startswith("state ")] == [
+        "Failed"
+    ]
 
 
 def test_verify_exits_1_and_names_what_is_missing(track, run, store):

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -27,18 +27,17 @@ from seamount.core.records import Document
 from seamount.corpora.text.tokenizer import train_tokenizer
 from seamount.corpora.text.tokens import write_tokens
 from seamount.training.language import TrainRef, TrainRequest, train
-from seamount.training.parity import compare
-from seamount.training.recipe import ParallelRecipe, Recipe, load_recipe
+from seamount.training.recipe import Recipe, load_recipe
 
 OVERRIDES = (
     "model={preset: tiny, vocab_size: 320, tied: true}",
-    "data.batch_size=3",
+    "data.batch_size=4",
     "data.sequence_length=33",
     "optimizer.clip_norm=1.0",
     "steps=100",
     "threads=1",
     "checkpoint.every_steps=10",
-    "validation={every_steps: 50, sequences: 5}",
+    "validation={every_steps: 20, sequences: 5}",
 )
 
 
@@ -135,12 +134,12 @@ def weights(ref: TrainRef) -> dict[str, torch.Tensor]:
 
 def test_training_learns_and_says_so(undisturbed, data):
     ref, metrics = undisturbed
-    assert (ref.step, ref.tokens_seen, ref.resumed_from) == (100, 100 * 3 * 33, None)
+    assert (ref.step, ref.tokens_seen, ref.resumed_from) == (100, 100 * 4 * 33, None)
     assert set(metrics) == set(range(10, 101, 10))
     names = {"loss", "bpb", "learning_rate", "grad_norm", "tokens_per_s", "tokens"}
-    assert metrics[20].keys() == {f"train/{n}" for n in names}
+    assert metrics[10].keys() == {f"train/{n}" for n in names}
     assert metrics[10]["train/loss"] > metrics[100]["train/loss"] > 0
-    assert metrics[100]["val/bpb"] < metrics[50]["val/bpb"] < 8
+    assert metrics[100]["val/bpb"] < metrics[20]["val/bpb"] < 8
     assert sorted(p.name for p in Path(ref.checkpoint).parent.iterdir()) == [
         "LATEST",
         "step_00000090",
@@ -175,11 +174,23 @@ def test_after_kill_9_it_ends_in_the_same_bytes(undisturbed, killed, data, tmp_p
     assert digests[0]["identity"] == digests[1]["identity"]
 
 
-def test_two_ranks_stop_on_sigterm_and_one_goes_on(undisturbed, killed, data, tmp_path):
+RESHARDED = {
+    "tensor": "parallel.tensor=2",
+    "stages": "parallel.pipeline=2",
+    "data": "parallel={data: 2, shard_optimizer: true}",
+    "all": "parallel={pipeline: 2, data: 2, tensor: 2, shard_optimizer: true}",
+}
+
+
+@pytest.mark.parametrize(
+    "layout", ["tensor", *(pytest.param(n, marks=pytest.mark.slow) for n in list(RESHARDED)[1:])]
+)
+def test_ranks_stop_on_sigterm_and_one_goes_on(undisturbed, killed, data, tmp_path, layout):
+    """A checkpoint of one rank goes on in the layout, whose checkpoint goes on in one rank."""
     out = tmp_path / "stopped"
     shutil.copytree(killed, out)
     before = (out / "checkpoints" / "LATEST").read_text()
-    caller = start(data, out, "parallel.tensor=2")
+    caller = start(data, out, RESHARDED[layout])
     # the first save of this start shows that it is under way
     wait_until(lambda: (out / "checkpoints" / "LATEST").read_text() > before)
     caller.send_signal(signal.SIGTERM)
@@ -192,14 +203,6 @@ def test_two_ranks_stop_on_sigterm_and_one_goes_on(undisturbed, killed, data, tm
     assert ref.final_loss == pytest.approx(wanted.final_loss, abs=1e-4)
     for name, tensor in weights(wanted).items():
         torch.testing.assert_close(weights(ref)[name], tensor, rtol=0, atol=2e-3)
-
-
-def test_tensor_parallel_is_the_same_curve(data):
-    """20 Muon steps on tied embeddings, batch 3, 33 tokens: two ranks against one process."""
-    verdict = compare(replace(data.recipe, parallel=ParallelRecipe()))
-    row = verdict["layouts"]["tp2"]
-    assert verdict["ok"] and row["loss"] < 1e-5 and row["grad"] < 1e-5, row
-    assert row["worst"].endswith(".weight")
 
 
 def test_a_finished_run_is_not_trained_again(undisturbed, data):

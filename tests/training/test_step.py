@@ -10,8 +10,8 @@ import torch
 from torch.nn import functional
 
 from seamount.training import clip_norm, random_state
-from seamount.training.cross_entropy import mean_cross_entropy
-from seamount.training.data_order import Batches
+from seamount.training.cross_entropy import IGNORED, cross_entropy
+from seamount.training.data_order import Batches, held_out
 from seamount.training.optimizer import build_optimizer, orthogonal
 from seamount.training.recipe import OptimizerRecipe, ScheduleRecipe
 from seamount.training.schedule import factor
@@ -30,7 +30,8 @@ def test_schedule_by_hand():
 def test_cross_entropy_is_torchs():
     logits = (5 * torch.randn(7, 11)).requires_grad_()
     targets = torch.randint(11, (7,))
-    ours, theirs = mean_cross_entropy(logits, targets), functional.cross_entropy(logits, targets)
+    targets[2] = IGNORED
+    ours, theirs = cross_entropy(logits, targets, 6), functional.cross_entropy(logits, targets)
     torch.testing.assert_close(ours, theirs)
     (wanted,) = torch.autograd.grad(theirs, logits)
     (got,) = torch.autograd.grad(3 * ours, logits)
@@ -39,7 +40,7 @@ def test_cross_entropy_is_torchs():
 
 def test_cross_entropy_of_the_impossible_is_finite():
     logits = torch.tensor([[0.0, 500.0]], requires_grad=True)
-    loss = mean_cross_entropy(logits, torch.tensor([0]))
+    loss = cross_entropy(logits, torch.tensor([0]), 1)
     loss.backward()
     assert math.isfinite(loss.item()) and loss.item() > 80
     assert logits.grad.tolist() == [[-1.0, 1.0]]
@@ -108,17 +109,18 @@ def test_clipping_is_torchs():
     theirs = [torch.nn.Parameter(torch.zeros_like(p)) for p in ours]
     for a, b in zip(ours, theirs, strict=True):
         b.grad = a.grad.clone()
-    norm = clip_norm.clip(ours, 0.5)
-    torch.testing.assert_close(norm, torch.nn.utils.clip_grad_norm_(theirs, 0.5))
+    norm = clip_norm.global_norm(ours)
+    clip_norm.scale(ours, norm, 0.5)
+    wanted = torch.nn.utils.clip_grad_norm_(theirs, 0.5)
+    torch.testing.assert_close(norm, wanted.double())
     for a, b in zip(ours, theirs, strict=True):
         torch.testing.assert_close(a.grad, b.grad)
 
 
-def test_a_norm_that_is_not_finite_scales_nothing():
+def test_the_norm_of_what_is_not_finite_says_so():
     parameter = torch.nn.Parameter(torch.zeros(2))
     parameter.grad = torch.tensor([float("inf"), 1.0])
-    assert clip_norm.clip([parameter], 1.0) == float("inf")
-    assert parameter.grad.tolist() == [float("inf"), 1.0]
+    assert clip_norm.global_norm([parameter]) == float("inf")
 
 
 def test_random_generators_continue():
@@ -151,10 +153,33 @@ class Counting:
 
 
 def test_batches_continue_where_they_stopped():
-    whole = [b[:, 0].tolist() for b in Batches(Counting(), 2, 0, 5)]
-    rest = [b[:, 0].tolist() for b in Batches(Counting(), 2, 3, 5)]
+    whole = numbers(Batches(Counting(), 2, 0, 5))
+    rest = numbers(Batches(Counting(), 2, 3, 5))
     assert whole == [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
     assert rest == whole[3:] and len(Batches(Counting(), 2, 3, 5)) == 2
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_the_order_of_sequences_is_one_for_any_number_of_data_ranks(ranks):
+    parts = [numbers(Batches(Counting(), 4, 1, 3, rank, ranks)) for rank in range(ranks)]
+    steps = [[n for part in step for n in part] for step in zip(*parts, strict=True)]
+    assert steps == [[4, 5, 6, 7], [8, 9, 10, 11]]
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_held_out_sequences_are_read_once_by_any_number_of_ranks(ranks):
+    parts = [held_out(Counting(), 5, 2, rank, ranks) for rank in range(ranks)]
+    assert len({len(part) for part in parts}) == 1  # else a rank would wait for ever
+    batches = [batch for part in parts for batch in part]
+    assert all(batch.ids_BT.shape == batch.targets_BT.shape == (2, 2) for batch in batches)
+    seen = [row[0] for batch in batches for row in batch.targets_BT.tolist()]
+    assert sorted(n for n in seen if n != IGNORED) == [0, 1, 2, 3, 4]
+
+
+def numbers(batches: Batches) -> list[list[int]]:
+    """Which sequences each batch holds."""
+    assert all(batch.ids_BT.equal(batch.targets_BT) for batch in batches)
+    return [batch.ids_BT[:, 0].tolist() for batch in batches]
 
 
 def test_step_line_reads_as_designed():

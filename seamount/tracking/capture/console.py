@@ -23,6 +23,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any, TextIO
 
+from seamount.tracking.names import unicode_text
+
 log = logging.getLogger("seamount.tracking")
 
 TEXT, DESCRIPTORS = "text", "descriptors"
@@ -103,7 +105,7 @@ def shown(line: str) -> str:
     line = _CONTROL.sub("", line)
     if len(line) > MAX_LINE_CHARS:
         line = f"{line[:MAX_LINE_CHARS]} [seamount: cut, {len(line)} characters]"
-    return line.encode("utf-8", "backslashreplace").decode()
+    return unicode_text(line)
 
 
 def _bounded(text: str) -> str:

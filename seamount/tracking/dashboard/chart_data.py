@@ -38,12 +38,13 @@ def chart_data(
     width: int = 1000,
     baseline: str | None = None,
 ) -> Chart:
-    """The chart of `spec` for a plot `width` pixels wide: at most 2 * width points a line, those
-    that mark gaps and the ends of bands not counted.
+    """The chart of `spec` for a plot `width` (2 to 20,000) pixels wide: at most 2 * width points a
+    line, those that mark gaps and the ends of bands not counted.
 
     `baseline` is a run that is drawn too, whatever the spec selects. Raises QueryError and
     UserError for what cannot be read.
     """
+    width = max(2, min(width, MAX_WIDTH))
     picked, strands, hidden, lost = read_strands(spec, store, baseline)
     if not strands:
         return Chart(
@@ -94,7 +95,7 @@ class _Maker:
         edges = None
         if extent is not None:
             span = spec.x_range or extent
-            buckets = max(1, min(width, MAX_WIDTH) // 2)
+            buckets = width // 2
             edges = bucket_edges(span, buckets, spec.x_scale, x_threshold)
         names, slow = run_names(self.picked.views), self._stragglers()
         lines = [self._line(curve, edges, width, names, slow) for curve in curves]
@@ -155,7 +156,7 @@ class _Maker:
         notes = []
         if self.lost:
             axis = "place on the log axis" if self.spec.x_scale == "log" else "x value"
-            notes.append(f"{counted(self.lost, 'point')} without {axis} are left out")
+            notes.append(f"left out: {counted(self.lost, 'point')} without {axis}")
         if any(curve.uneven for curve in curves):
             notes.append(
                 "steps differ within a mean: each of its lines counts between its own points by "

@@ -16,7 +16,15 @@ import zlib
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from seamount.core.errors import UserError
 from seamount.core.wording import one_line
@@ -32,10 +40,54 @@ MAX_QUERY_CHARS = 1 << 18
 MAX_MEDIAN_WINDOW = 10_001
 _METRIC = "metric:"
 
+
+def _filter(text: str) -> str:
+    parse_filter(text)
+    return text
+
+
+def _search(text: str) -> str:
+    combined(None, text)
+    return text
+
+
+def _pattern(text: str) -> str:
+    compile_pattern(text)
+    return text
+
+
+def _attribute(text: str) -> str:
+    parse_operand(text)
+    return text
+
+
+def _group(text: str) -> str:
+    if "*" in parse_operand(text).name:
+        raise UserError(f"group_by {text[:80]!r} must name one attribute, without *")
+    return text
+
+
+def _order(text: str) -> str:
+    sort_key(text)
+    return text
+
+
+def _run_id(text: str) -> str:
+    if not is_run_id(text):
+        raise UserError(f"{text[:140]!r} cannot be the id of a run: `seamount track ls` lists them")
+    return text
+
+
 Text = Annotated[str, Field(max_length=10_000)]
 Short = Annotated[str, Field(max_length=1_100)]
-RunIds = Annotated[tuple[Annotated[str, Field(max_length=128)], ...], Field(max_length=1_000)]
-Attributes = Annotated[tuple[Short, ...], Field(max_length=500)]
+RunId = Annotated[str, AfterValidator(_run_id)]
+RunIds = Annotated[tuple[RunId, ...], Field(max_length=1_000)]
+Filter = Annotated[Text, AfterValidator(_filter)]
+Search = Annotated[Text, AfterValidator(_search)]
+Attributes = Annotated[
+    tuple[Annotated[Short, AfterValidator(_attribute)], ...], Field(max_length=500)
+]
+Groups = Annotated[tuple[Annotated[Short, AfterValidator(_group)], ...], Field(max_length=10)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Scale = Literal["linear", "log", "symlog"]
 Scalar = bool | int | Number | Text | None
@@ -48,27 +100,10 @@ class _Spec(BaseModel):
 class RunSelection(_Spec):
     """Which runs: all that `where`, `search` and `project` select, or of those the `ids` only."""
 
-    where: Text | None = None
-    search: Text | None = None
+    where: Filter | None = None
+    search: Search | None = None
     project: Text | None = None
     ids: RunIds | None = None
-
-    @field_validator("where")
-    @classmethod
-    def _readable(cls, value: str | None) -> str | None:
-        return _filter(value)
-
-    @field_validator("search")
-    @classmethod
-    def _searchable(cls, value: str | None) -> str | None:
-        return _search(value)
-
-    @field_validator("ids")
-    @classmethod
-    def _known_form(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        for each in value or ():
-            _run_id(each)
-        return value
 
 
 class Smoothing(_Spec):
@@ -93,14 +128,14 @@ class Smoothing(_Spec):
 class ChartSpec(_Spec):
     """One chart, or one for each metric that `metrics` (an extended regex) matches if `split`."""
 
-    metrics: Text
+    metrics: Annotated[Text, AfterValidator(_pattern)]
     split: bool = True
     runs: RunSelection = RunSelection()
     x: Short = "step"
     x_scale: Scale = "linear"
     y_scale: Scale = "linear"
     smoothing: Smoothing = Smoothing()
-    group_by: Annotated[tuple[Short, ...], Field(max_length=10)] = ()
+    group_by: Groups = ()
     band: Literal["none", "minmax", "std"] = "none"
     ranks: Literal["first", "strands", "mean"] = "first"
     x_range: tuple[Number, Number] | None = None
@@ -112,12 +147,6 @@ class ChartSpec(_Spec):
         """The metric that is the x axis, if one is."""
         return self.x.removeprefix(_METRIC) if self.x.startswith(_METRIC) else None
 
-    @field_validator("metrics")
-    @classmethod
-    def _is_pattern(cls, value: str) -> str:
-        compile_pattern(value)
-        return value
-
     @field_validator("x")
     @classmethod
     def _is_axis(cls, value: str) -> str:
@@ -128,11 +157,6 @@ class ChartSpec(_Spec):
                 f"x {value[:80]!r} is none of step, time, relative and metric:NAME: choose one"
             )
         return value
-
-    @field_validator("group_by")
-    @classmethod
-    def _are_attributes(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return _groups(value)
 
     @model_validator(mode="after")
     def _ranges(self) -> ChartSpec:
@@ -148,37 +172,15 @@ class ChartSpec(_Spec):
 class TableSpec(_Spec):
     """The table of runs: which, which columns, in which order."""
 
-    where: Text | None = None
-    search: Text | None = None
+    where: Filter | None = None
+    search: Search | None = None
     project: Text | None = None
     columns: Attributes = ()
-    sort: Short | None = None
+    sort: Annotated[Short, AfterValidator(_order)] | None = None
     descending: bool = False
-    group_by: Annotated[tuple[Short, ...], Field(max_length=10)] = ()
+    group_by: Groups = ()
     pinned_columns: Attributes = ()
     pinned_runs: RunIds = ()
-
-    @field_validator("where")
-    @classmethod
-    def _readable(cls, value: str | None) -> str | None:
-        return _filter(value)
-
-    @field_validator("search")
-    @classmethod
-    def _searchable(cls, value: str | None) -> str | None:
-        return _search(value)
-
-    @field_validator("sort")
-    @classmethod
-    def _sortable(cls, value: str | None) -> str | None:
-        if value is not None:
-            sort_key(value)
-        return value
-
-    @field_validator("columns", "group_by", "pinned_columns")
-    @classmethod
-    def _are_attributes(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return _attributes(value)
 
 
 class ViewSpec(_Spec):
@@ -187,20 +189,10 @@ class ViewSpec(_Spec):
     page: Annotated[str, Field(pattern=r"^[a-z][a-z_-]{0,31}$")] = "table"
     table: TableSpec = TableSpec()
     charts: Annotated[tuple[ChartSpec, ...], Field(max_length=MAX_CHARTS)] = ()
-    baseline: Annotated[str, Field(max_length=128)] | None = None
-    run: Annotated[str, Field(max_length=128)] | None = None
+    baseline: RunId | None = None
+    run: RunId | None = None
     runs: RunIds = ()
     options: Annotated[dict[Short, Scalar], Field(max_length=100)] = {}
-
-    @field_validator("baseline", "run")
-    @classmethod
-    def _may_be_run(cls, value: str | None) -> str | None:
-        return value if value is None else _run_id(value)
-
-    @field_validator("runs")
-    @classmethod
-    def _may_be_runs(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(map(_run_id, value))
 
 
 _S = TypeVar("_S", ChartSpec, TableSpec, ViewSpec)
@@ -278,33 +270,3 @@ def _sentence(kind: type[BaseModel], error: ValidationError) -> str:
     where = f"{_noun(kind)}: {one_line(place, 120)}" if place else _noun(kind)
     what = first["msg"][:1].lower() + first["msg"][1:]
     return f"{where} is wrong ({one_line(what, 200)}): {value}"
-
-
-def _filter(text: str | None) -> str | None:
-    if text is not None:
-        parse_filter(text)
-    return text
-
-
-def _search(text: str | None) -> str | None:
-    combined(None, text)
-    return text
-
-
-def _attributes(names: tuple[str, ...]) -> tuple[str, ...]:
-    for name in names:
-        parse_operand(name)
-    return names
-
-
-def _groups(names: tuple[str, ...]) -> tuple[str, ...]:
-    for name in names:
-        if "*" in parse_operand(name).name:
-            raise UserError(f"group_by {name[:80]!r} must name one attribute, without *")
-    return names
-
-
-def _run_id(text: str) -> str:
-    if not is_run_id(text):
-        raise UserError(f"{text[:140]!r} cannot be the id of a run: `seamount track ls` lists them")
-    return text

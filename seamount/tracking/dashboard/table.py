@@ -13,7 +13,7 @@ from seamount.tracking.dashboard.run_data import Runs
 from seamount.tracking.dashboard.spec import TableSpec
 from seamount.tracking.query.filter_parser import parse_operand
 from seamount.tracking.query.filters import NUMBER, TIME, Operand
-from seamount.tracking.query.runs_table import in_order, sort_key
+from seamount.tracking.query.runs_table import sort_key, sorted_ids
 
 MAX_GROUPS = 2_000
 MAX_ROWS = 1_000
@@ -67,7 +67,7 @@ def ordered_ids(runs: Runs, spec: TableSpec, allowed: Collection[str]) -> list[s
     if spec.sort is None:
         return ids[::-1] if spec.descending else ids
     operand, descending = sort_key(spec.sort)
-    return in_order(ids, [(operand, descending != spec.descending)], runs)
+    return sorted_ids(ids, [(operand, descending != spec.descending)], runs)
 
 
 def _row(

@@ -64,7 +64,7 @@ class Delivery:
 
     def _is_torn(self, path: Path) -> bool:
         """Whether what is left of a file is only the tail of a write that a crash cut."""
-        from seamount.tracking.segments.reading import read_piece
+        from seamount.tracking.segments.pieces import read_piece
 
         return not read_piece(path, self.state.positions.get(path.name, 0))
 

@@ -9,11 +9,10 @@ from seamount.core.errors import CorruptData
 from seamount.tracking.artifacts import blob_path
 from seamount.tracking.segments import codec
 from seamount.tracking.segments.codec import Header
-from seamount.tracking.segments.reading import bodies, file_names, read_piece
+from seamount.tracking.segments.pieces import bodies, file_names, read_piece
+from seamount.tracking.segments.reader import header_of
 from seamount.tracking.segments.strands import segment_files, writer_lives
 from seamount.tracking.store.folder import RunIdentity, Store
-
-_HEADER_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class LocalRun:
         """The segments as they now are; one without a readable header is left out."""
         found = []
         for path in segment_files(self.folder):
-            header = header_of(path)
+            header = _header(path)
             if header is not None:
                 lives = writer_lives(path, header.host)
                 found.append(LocalSegment(path, header, lives, path.stat().st_size))
@@ -58,15 +57,12 @@ class LocalRun:
         return blob_path(self.store, digest)
 
 
-def header_of(path: Path) -> Header | None:
+def _header(path: Path) -> Header | None:
     """The header of a segment, None where it cannot be read."""
-    with path.open("rb") as stream:
-        content = stream.read(_HEADER_BYTES)
     try:
-        found = codec.read_header(content, path.name)
+        return header_of(path)[0]
     except CorruptData:
         return None
-    return None if found is None else found[0]
 
 
 @dataclass

@@ -10,12 +10,13 @@ from seamount.tracking.delivery import mlflow_words as words
 from seamount.tracking.delivery.local_run import LocalSegment
 from seamount.tracking.segments import codec
 from seamount.tracking.segments.codec import Decoder, Record
-from seamount.tracking.segments.reading import read_piece
+from seamount.tracking.segments.pieces import read_piece
 
 PIECE_BYTES = 1 << 18
 MAX_POINTS = 20_000
 _CONSOLE = "console lines (MLflow has no series of texts)"
 _TEXTS = "texts of series (MLflow has no series of texts)"
+_PREVIEWS = "previews (MLflow takes no point back)"
 _HISTOGRAMS = "histograms (MLflow has none)"
 
 
@@ -35,6 +36,9 @@ class Gathered:
         """Put one record where it belongs."""
         if record.kind == codec.METRICS:
             names, step, values = record.body
+            if record.preview is not None:
+                self.left_out[_PREVIEWS] += len(names)
+                return
             for name, value in zip(names, values, strict=True):
                 known = words.metric_key(name, rank)
                 if known != name and rank == 0:

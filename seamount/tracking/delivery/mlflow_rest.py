@@ -47,6 +47,8 @@ class MlflowServer(Target):
         found, more = self._reader.gather(segments, state.positions)
         if found.positions:
             after = copy.deepcopy(state)  # all of it counts, or it is sent again
+            if not state.positions:
+                self._fork(run, found)
             self._metrics(found, after)
             self._texts(found, after)
             self._files(run, found, after)
@@ -114,6 +116,15 @@ class MlflowServer(Target):
         except Refused as error:
             if error.status not in (400, 404):  # it was not there
                 raise
+
+    def _fork(self, run: LocalRun, found: Gathered) -> None:
+        """What a fork inherits, at time 0: its own words come after it."""
+        identity = run.identity
+        for name, value in (identity.inherited_configs or {}).items():
+            found.params.setdefault(name, (0, value))
+        if identity.fork_run_id is not None:
+            found.tags["seamount.fork_run_id"] = (0, identity.fork_run_id)
+            found.tags["seamount.fork_step"] = (0, str(identity.fork_step))
 
     def _files(self, run: LocalRun, found: Gathered, state: State) -> None:
         for name, digest in found.files.items():

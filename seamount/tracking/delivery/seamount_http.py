@@ -7,9 +7,8 @@ way, in either direction, the same bytes are sent again and land once.
 from __future__ import annotations
 
 import hashlib
-import json
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from seamount.tracking.delivery.local_run import LocalRun, LocalSegment
 from seamount.tracking.delivery.state import State
 from seamount.tracking.delivery.targets import Save, Target
 from seamount.tracking.segments import codec
-from seamount.tracking.segments.reading import bodies, file_names, read_piece
+from seamount.tracking.segments.pieces import bodies, file_names, read_piece
 
 CHUNK_BYTES = 1 << 22
 HEARTBEAT_S = 20.0
@@ -79,8 +78,7 @@ class SeamountServer(Target):
         """Ask what the server has of the run, and make it there if it has nothing."""
         found = self._call("GET", _path(run)).json()
         if found.get("run") is None or found["run"].get("project") != run.identity.project:
-            content = json.dumps(asdict(run.identity)).encode()
-            self._call("PUT", _path(run), content)
+            self._call("PUT", _path(run), run.identity.to_json())
         remote = self._remotes[run.run_id] = _Remote(dict(found.get("segments") or {}))
         return remote
 

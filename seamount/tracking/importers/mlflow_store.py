@@ -8,7 +8,7 @@ from pathlib import Path
 from seamount.core import storage
 from seamount.core.errors import UserError
 from seamount.tracking.importing import mlflow_client, mlflow_database, mlflow_files, places
-from seamount.tracking.importing.records import Origin, SourceRun
+from seamount.tracking.importing.records import Origin, SourceRun, Unreadable
 
 _SQLITE = "sqlite:///"
 _MAGIC = b"SQLite format 3\x00"
@@ -26,7 +26,7 @@ def recognises(address: str) -> bool:
     )
 
 
-def runs(origin: Origin) -> Iterator[SourceRun]:
+def runs(origin: Origin) -> Iterator[SourceRun | Unreadable]:
     """Every run of every experiment, deleted ones included."""
     address = origin.address
     if address.startswith(_SQLITE):

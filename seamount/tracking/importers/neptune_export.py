@@ -8,9 +8,11 @@ its project; a part still named .tmp was never finished. Previews of metrics are
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,10 @@ from seamount.tracking.importing.records import (
     SourceRun,
     Tags,
     Text,
+    Unreadable,
+    attempted,
 )
+from seamount.tracking.query.frames import micros
 
 _COLUMNS = {"project_id", "run_id", "attribute_path", "attribute_type", "step", "timestamp"}
 _SINGLE = ("float", "int", "string", "bool", "datetime", "string_set")
@@ -47,7 +52,7 @@ def recognises(address: str) -> bool:
     return False
 
 
-def runs(origin: Origin) -> Iterator[SourceRun]:
+def runs(origin: Origin) -> Iterator[SourceRun | Unreadable]:
     """One run for each (project_id, run_id) of the export."""
     root = places.resolve(origin.address)
     parts = _parts(root)
@@ -57,16 +62,34 @@ def runs(origin: Origin) -> Iterator[SourceRun]:
         origin.report.add("parts whose export was never finished (left out)", unfinished.name)
     found: dict[tuple[str, str], _Export] = {}
     for part in parts:
-        try:
-            for identity, system in _described(part).items():
-                export = found.setdefault(identity, _Export(*identity, root, origin.files))
-                export.parts.append(part)
-                export.system |= system
-        except CorruptData as error:
-            origin.report.add("Parquet files that cannot be read (left out)", error)
-    by_sys_id = {(e.project_id, str(e.system.get("sys/id"))): e.run_id for e in found.values()}
-    for export in found.values():
-        yield export.run(by_sys_id)
+        described = attempted(part.name, partial(_described, part))
+        if isinstance(described, Unreadable):
+            yield described
+            continue
+        for identity, system in described.items():
+            export = found.setdefault(identity, _Export(*identity, root, origin.files))
+            export.parts.append(part)
+            export.system |= system
+    by_sys_id = {
+        (e.project_id, str(e.system["sys/id"])): e.run_id
+        for e in found.values() if "sys/id" in e.system
+    }  # fmt: skip
+    exports = found.values()
+    yield from _parents_first([attempted(e.run_id, partial(e.run, by_sys_id)) for e in exports])
+
+
+def _parents_first(found: list[SourceRun | Unreadable]) -> Iterator[SourceRun | Unreadable]:
+    """The runs, each behind the one that it was forked from; first those that cannot be read."""
+    yield from (each for each in found if isinstance(each, Unreadable))
+    readable = [each for each in found if isinstance(each, SourceRun)]
+    waiting = {run.key: run for run in readable}
+    for run in readable:
+        line: list[SourceRun] = []
+        key: str | None = run.key
+        while key in waiting:
+            line.append(waiting.pop(key))
+            key = line[-1].fork_key
+        yield from reversed(line)
 
 
 def _parts(path: Path) -> list[Path]:
@@ -239,15 +262,7 @@ def _step(step: Decimal | None) -> int | float | None:
 
 
 def _us(moment: Any) -> int | None:
-    """Microseconds since 1970 UTC of a datetime, exactly."""
-    import datetime
-
-    if not isinstance(moment, datetime.datetime):
-        return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=datetime.UTC)
-    since = moment - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-    return since // datetime.timedelta(microseconds=1)
+    return micros(moment) if isinstance(moment, datetime.datetime) else None
 
 
 def _plain(value: Any) -> Any:

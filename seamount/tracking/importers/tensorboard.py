@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from seamount.tracking.importing.records import (
     Report,
     SourceRun,
     Tags,
+    Unreadable,
+    attempted,
 )
 
 _MARK = "tfevents"
@@ -38,7 +41,7 @@ def recognises(address: str) -> bool:
     return path.is_dir() and any(True for _ in path.rglob(f"*{_MARK}*"))
 
 
-def runs(origin: Origin) -> Iterator[SourceRun]:
+def runs(origin: Origin) -> Iterator[SourceRun | Unreadable]:
     """One run for each folder with event files, named by its path below the source."""
     root = places.resolve(origin.address)
     files = [root] if root.is_file() else sorted(root.rglob(f"*{_MARK}*"))
@@ -52,20 +55,24 @@ def runs(origin: Origin) -> Iterator[SourceRun]:
             f"no event files in {origin.address!r}: give the folder of a TensorBoard log"
         )
     for folder, paths in folders.items():
-        name = folder.relative_to(base).as_posix()
-        reader = _Reader(paths)
-        run = SourceRun(
-            key=f"{folder.name}/{paths[0].name}/{reader.first()}",
-            wanted_id=name if name != "." else folder.name,
-            project=base.name,
-            name=name if name != "." else folder.name,
-            owner="unknown",
-            created_us=round(reader.first() * 1e6),
-            fingerprint=places.fingerprint(places.state_of(paths)),
-            items=reader.items,
-        )
-        reader.run = run
-        yield run
+        name = folder.name if folder == base else folder.relative_to(base).as_posix()
+        yield attempted(name, partial(_run, name, base.name, paths))
+
+
+def _run(name: str, project: str, paths: list[Path]) -> SourceRun:
+    reader = _Reader(paths)
+    first = reader.first()
+    reader.run = SourceRun(
+        key=f"{paths[0].parent.name}/{paths[0].name}/{first}",
+        wanted_id=name,
+        project=project,
+        name=name,
+        owner="unknown",
+        created_us=round(first * 1e6),
+        fingerprint=places.fingerprint(places.state_of(paths)),
+        items=reader.items,
+    )
+    return reader.run
 
 
 @dataclass
@@ -73,6 +80,7 @@ class _Reader:
     paths: list[Path]
     run: SourceRun = field(init=False)
     plugins: dict[str, str] = field(default_factory=dict)
+    ended: bool = False
 
     def first(self) -> float:
         """Time of the first event, in seconds since 1970 UTC; 0 in an empty log."""
@@ -83,7 +91,6 @@ class _Reader:
 
     def items(self, report: Report) -> Iterator[Item]:
         """Every value of every event, in the order of the files."""
-        ended = False
         for path in self.paths:
             for content in tfrecord.records(path, report):
                 event = wire.message(content)
@@ -94,11 +101,8 @@ class _Reader:
                         yield File(f"tensorboard/{name}", graph, time_us, step, suffix=".pb")
                 for summary in event.get(5, ()):
                     for value in wire.message(summary).get(1, ()):
-                        for item in self._value(value, step, time_us, report):
-                            ended |= item is _ENDED
-                            if item is not _ENDED:
-                                yield item
-        if not ended:
+                        yield from self._value(value, step, time_us, report)
+        if not self.ended:
             yield Tags(
                 {"seamount.import_end": "the log does not say how it ended"}, self.run.created_us
             )
@@ -148,9 +152,6 @@ class _Reader:
             self.run.state = {2: "Failed", 3: "Running"}.get(wire.signed(found, 1), "Completed")
             if seconds := wire.double(found, 2):
                 self.run.ended_us = round(seconds * 1e6)
-            yield _ENDED
+            self.ended = True
         for experiment in data.get(2, ()):
             yield File("tensorboard/hparams_experiment.pb", experiment, time_us)
-
-
-_ENDED = Tags({}, 0)

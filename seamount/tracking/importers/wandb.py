@@ -11,10 +11,11 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from seamount.core.errors import UserError
+from seamount.core.errors import CorruptData, UserError
 from seamount.tracking.configs import snapshot
 from seamount.tracking.importing import leveldb_log, places, wandb_values, wire
 from seamount.tracking.importing.records import (
@@ -28,6 +29,8 @@ from seamount.tracking.importing.records import (
     SourceRun,
     Tags,
     Text,
+    Unreadable,
+    attempted,
 )
 
 _HISTORY, _SUMMARY, _OUTPUT, _CONFIG, _STATS = 2, 3, 4, 5, 7
@@ -35,7 +38,6 @@ _ARTIFACT, _METRIC, _OUTPUT_RAW, _RUN, _EXIT = 8, 12, 13, 17, 18
 _LIVES_S = 3600.0
 _STREAMS = {0: "stderr", 1: "stdout"}
 _MIME = {"image-file": "image/png", "audio-file": "audio/wav", "table-file": "application/json"}
-_MICROSECOND = 1e6
 
 
 def recognises(address: str) -> bool:
@@ -44,18 +46,18 @@ def recognises(address: str) -> bool:
     return bool(_logs(path)) if path.exists() else False
 
 
-def runs(origin: Origin) -> Iterator[SourceRun]:
+def runs(origin: Origin) -> Iterator[SourceRun | Unreadable]:
     """One run for each id; the logs of a resumed run belong together."""
-    root = places.resolve(origin.address)
+    paths = _logs(places.resolve(origin.address))
+    if not paths:
+        raise UserError(f"no .wandb file in {origin.address!r}: give a wandb folder or a run's")
     found: dict[tuple[str, str, str], list[_Log]] = {}
-    for path in _logs(root):
-        log = _Log.begin(path)
-        if log is None:
-            origin.report.add("logs that name no run (left out)", path)
+    for path in paths:
+        log = attempted(path.name, partial(_Log.begin, path))
+        if isinstance(log, Unreadable):
+            yield log
         else:
             found.setdefault((log.entity, log.project, log.run_id), []).append(log)
-    if not found and not origin.report.problems:
-        raise UserError(f"no .wandb file in {origin.address!r}: give a wandb folder or a run's")
     for (entity, project, run_id), logs in found.items():
         reader = _Reader(logs, origin.files)
         first = logs[0]
@@ -96,7 +98,8 @@ class _Log:
     start_us: int
 
     @classmethod
-    def begin(cls, path: Path) -> _Log | None:
+    def begin(cls, path: Path) -> _Log:
+        """The log at `path`; raises CorruptData where it names no run."""
         for content in leveldb_log.records(path, Report()):
             record = wire.message(content)
             if _RUN in record:
@@ -104,7 +107,7 @@ class _Log:
                 run_id, entity, project, name = (wire.text(run, n) for n in (1, 2, 3, 8))
                 start_us = wandb_values.timestamp(run.get(17))
                 return cls(path, run_id, entity, project, name, start_us)
-        return None
+        raise CorruptData(f"{path} names no run")
 
     @property
     def files(self) -> Path:
@@ -195,7 +198,7 @@ class _Reader:
             stepped = wire.signed(wire.message(history[2][0]), 1) if history.get(2) else None
         at = row.get("_timestamp")
         if isinstance(at, int | float) and math.isfinite(at):
-            self.last_us = round(at * _MICROSECOND)
+            self.last_us = round(at * 1e6)
         row.pop("_timestamp", None)
         numbers: dict[str, float] = {}
         for name, value in wandb_values.values(row):

@@ -9,6 +9,7 @@ from hashlib import sha256
 from seamount.core.errors import UserError
 from seamount.tracking.importing.records import Report
 from seamount.tracking.names import MAX_ARTIFACT_PATH_BYTES, MAX_NAME_BYTES, check_artifact_path
+from seamount.tracking.steps import FIRST_US, LAST_US
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,10}")
@@ -56,8 +57,8 @@ def step(value: int | float, report: Report) -> int | float | None:
 
 
 def time_us(value: int, otherwise: int, report: Report) -> int:
-    """A time as a record holds it; `otherwise` where it does not fit 64 bits."""
-    if -_INT64 <= value < _INT64:
+    """A time as a record holds it; `otherwise` where it is outside the years 1 to 9999."""
+    if FIRST_US <= value <= LAST_US:
         return value
     report.add("times out of range (the run's start stands instead)", value)
     return otherwise

@@ -13,15 +13,12 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any
 
 from seamount.tracking.segments import codec
-from seamount.tracking.segments.codec import Decoder
+from seamount.tracking.segments.reader import SegmentReader, header_of
 from seamount.tracking.segments.strands import segment_files
 from seamount.tracking.store.folder import Store
-
-_PIECE_BYTES = 1 << 23
 
 
 @dataclass
@@ -66,27 +63,9 @@ def read(store: Store, run_id: str) -> Known:
     """What the segments of a run hold."""
     known = Known()
     for path in segment_files(store.run_folder(run_id)):
-        _read(path, known)
+        for record in SegmentReader(path, header_of(path)[1]).records():
+            _note(record, known)
     return known
-
-
-def _read(path: Path, known: Known) -> None:
-    decoder, limit = Decoder(), _PIECE_BYTES
-    with path.open("rb") as stream:
-        found = codec.read_header(stream.read(1 << 16), str(path))
-        position = found[1] if found else 0
-        while True:
-            stream.seek(position)
-            content = stream.read(limit)
-            for record in decoder.records(content):
-                _note(record, known)
-            position += decoder.consumed
-            if decoder.consumed:
-                limit = _PIECE_BYTES
-            elif len(content) == limit == _PIECE_BYTES:
-                limit = codec.MAX_BODY_BYTES + 64  # one record larger than a piece
-            else:
-                return
 
 
 def _note(record: codec.Record, known: Known) -> None:

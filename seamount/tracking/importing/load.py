@@ -7,19 +7,29 @@ imported from where is noted in the run's folder (import.json), so that an uncha
 
 from __future__ import annotations
 
-import json
+import math
 import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from seamount.core import locks, registry, settings, storage
-from seamount.core.errors import CorruptData, DiskFull, SeamountError, UserError, explain_os_error
+from seamount.core.durable import fsync_folder
+from seamount.core.errors import CorruptData, DiskFull, SeamountError, UserError
 from seamount.tracking.importing import fitting, ids, known
-from seamount.tracking.importing.records import Config, Origin, Points, Report, SourceRun, Tags
+from seamount.tracking.importing.records import (
+    Config,
+    Origin,
+    Points,
+    Report,
+    SourceRun,
+    Tags,
+    Unreadable,
+    explained,
+)
 from seamount.tracking.importing.writer import ImportWriter
 from seamount.tracking.names import store_folder
 from seamount.tracking.store.folder import MAX_PROJECT_BYTES, RunIdentity, Store, open_store
@@ -54,7 +64,8 @@ def load(
     """Import every run of the source at `address`; `told` is called after each.
 
     Returns {"kind", "source", "store", "runs": [row], "problems": [row], "ok"}; a run's row has its
-    outcome: imported, updated, already there, would be imported / updated, or failed (with error).
+    outcome: imported, updated, already there, would be imported / updated, or failed (with error:
+    so, too, has what cannot be read at all). "ok": none failed.
     `project` replaces the source's own; `files` are folders or URLs whose files may be taken beside
     the source's own. With `dry_run` the source is read and nothing is written.
     """
@@ -73,11 +84,11 @@ def load(
         "store": opened.uri,
         "runs": rows,
         "problems": origin.report.rows(),
-        "ok": not origin.report.problems and all(row["outcome"] != "failed" for row in rows),
+        "ok": all(row["outcome"] != "failed" for row in rows),
     }
 
 
-def _runs(source: Any, origin: Origin) -> Iterator[SourceRun]:
+def _runs(source: Any, origin: Origin) -> Iterator[SourceRun | Unreadable]:
     """The source's runs; what its reader trips over comes out as one sentence."""
     try:
         yield from source.runs(origin)
@@ -97,25 +108,25 @@ def _store(store: str | Path | None, dry_run: bool) -> Store:
     return Store(folder) if absent else open_store(store)
 
 
-def _attempt(store: Store, kind: str, run: SourceRun, project: str | None, dry: bool) -> Row:
+def _attempt(
+    store: Store, kind: str, run: SourceRun | Unreadable, project: str | None, dry: bool
+) -> Row:
     """One run; what is wrong with it does not stop the others (a full disk does)."""
-    report = Report()
-    row: Row = {"source_id": run.wanted_id, "run_id": None, "name": run.name, "counts": {}}
+    if isinstance(run, Unreadable):
+        return _row(run.source_id, run.source_id) | {"outcome": "failed", "error": run.error}
+    report, row = Report(), _row(run.wanted_id, run.name)
     try:
-        row |= _one(store, kind, run, project, report, dry)
-    except DiskFull:
-        raise
-    except SeamountError as error:
-        row |= {"outcome": "failed", "error": str(error)}
-    except OSError as error:
-        explained = explain_os_error(error, f"importing run {run.wanted_id}")
-        if isinstance(explained, DiskFull):
-            raise explained from error
-        row |= {"outcome": "failed", "error": str(explained)}
+        found = _one(store, kind, run, project, report, dry)
+        return row | {"problems": report.rows()} | found
     except Exception as error:  # a damaged source may fail anywhere in its reader
-        text = f"run {run.wanted_id!r} cannot be read ({type(error).__name__}: {error!s:.200})"
-        row |= {"outcome": "failed", "error": text}
-    return {"problems": report.rows()} | row
+        told = explained(error, f"run {run.wanted_id}")
+        if isinstance(told, DiskFull):
+            raise told from error
+        return row | {"problems": report.rows(), "outcome": "failed", "error": str(told)}
+
+
+def _row(source_id: str, name: str) -> Row:
+    return {"source_id": source_id, "run_id": None, "name": name, "counts": {}, "problems": []}
 
 
 def _one(
@@ -126,6 +137,7 @@ def _one(
     if noted and noted.get("fingerprint") == run.fingerprint and not noted.get("again"):
         told = noted.get("problems", [])
         return {"run_id": run_id, "outcome": "already there", "problems": told}
+    identity = _identity(run, run_id, project, report)
     folder = store.segments / f"{_TEMPORARY}{run_id}"
     if dry:
         return _read_only(run, report, run_id, noted)
@@ -142,7 +154,8 @@ def _one(
             raise
         note = _note(kind, run, number + 1, report)
         if noted is None:
-            _place_new(store, folder, _identity(run, run_id, project, report), note)
+            fork = _fork(store, kind, run, run_id, Report())
+            _place_new(store, folder, replace(identity, **fork), note)
         elif writer.counts:
             _place_more(store, folder, run_id, note)
         else:
@@ -162,14 +175,30 @@ def _fill(
     tags = {"seamount.imported_from": kind}
     if run_id != run.wanted_id:
         tags["seamount.imported_id"] = run.wanted_id
-    if run.fork_key is not None:
+    if run.fork_key is not None and not _fork(store, kind, run, run_id, report):
         tags["seamount.fork_run_id"] = ids.choose(store, kind, run.fork_key, run.fork_wanted_id)[0]
-    if run.fork_step is not None:
-        tags["seamount.fork_step"] = f"{run.fork_step:g}"
+        if run.fork_step is not None:
+            tags["seamount.fork_step"] = f"{run.fork_step:g}"
     writer.write(Tags(tags, run.created_us))
     if run.deleted != bool(noted and noted.get("deleted")):
         writer.deleted(run.deleted)
     writer.close()
+
+
+def _fork(store: Store, kind: str, run: SourceRun, run_id: str, report: Report) -> Row:
+    """What run.json says of a fork; nothing where the parent or its step is not known here."""
+    if run.fork_key is None:
+        return {}
+    made = store.identity(run_id)
+    if made is not None:  # a run keeps what it was made as
+        return {} if made.fork_run_id is None else {"fork_run_id": made.fork_run_id}
+    parent, noted = ids.choose(store, kind, run.fork_key, run.fork_wanted_id)
+    step = run.fork_step
+    if noted is None or step is None or not math.isfinite(step):
+        why = "step is not known" if noted else "parent is not in the store"
+        report.add(f"forks whose {why} (kept as tags)", run.wanted_id)
+        return {}
+    return {"fork_run_id": parent, "fork_step": int(step) if float(step).is_integer() else step}
 
 
 def _read_only(run: SourceRun, report: Report, run_id: str, noted: Row | None) -> Row:
@@ -207,32 +236,20 @@ def _note(kind: str, run: SourceRun, imports: int, report: Report) -> Row:
 
 def _place_new(store: Store, folder: Path, identity: RunIdentity, note: Row) -> None:
     """Give the whole run its name: from here on it is there."""
-    storage.write_bytes(str(folder / "run.json"), json.dumps(asdict(identity)).encode())
+    storage.write_bytes(str(folder / "run.json"), identity.to_json())
     storage.write_json(str(folder / ids.NOTE), note)
-    _sync(folder)
-    _rename(folder, store.run_folder(identity.run_id))
-    _sync(store.segments)
+    fsync_folder(folder)
+    os.rename(folder, store.run_folder(identity.run_id))
+    fsync_folder(store.segments)
 
 
 def _place_more(store: Store, folder: Path, run_id: str, note: Row) -> None:
     """Move the new parts in, oldest first; the note last, so that a cut is taken up again."""
     target = store.run_folder(run_id)
     for path in sorted(folder.glob("*.seg")):
-        _rename(path, target / path.name)
-    _sync(target)
+        os.rename(path, target / path.name)
+    fsync_folder(target)
     storage.write_json(str(target / ids.NOTE), note)
-
-
-def _rename(source: Path, target: Path) -> None:
-    os.rename(source, target)
-
-
-def _sync(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 @contextmanager

@@ -85,7 +85,7 @@ class _Reader:
     run: Any
 
     def fingerprint(self) -> str:
-        """Of all that a page of runs tells; a run that still goes on is read every time."""
+        """Of all that a page of runs tells: not how many points or files there are."""
         info, data = self.run.info, self.run.data
         last = [[m.key, repr(m.value), m.timestamp, m.step] for m in data._metric_objs]
         parts = (dict(info), dict(data.params), dict(data.tags), sorted(last))
@@ -93,6 +93,7 @@ class _Reader:
 
     def items(self, report: Report) -> Iterator[Item]:
         """Params, tags, datasets, every point of every metric, artifacts."""
+        report.again |= mlflow_words.state(self.run.info.status) == "Running"
         created_us = (self.run.info.start_time or 0) * 1000
         if self.run.data.params:
             yield Config(dict(self.run.data.params), created_us)
@@ -115,12 +116,12 @@ class _Reader:
                 return
 
     def _datasets(self) -> dict[str, str]:
-        found = {}
+        found: dict[str, str] = {}
         for used in self.run.inputs.dataset_inputs if self.run.inputs else ():
             one = used.dataset
             described = {key: getattr(one, key) for key in mlflow_words.DATASET}
             described["tags"] = {tag.key: tag.value for tag in used.tags}
-            found[f"mlflow.dataset/{one.name}@{one.digest}"] = json.dumps(described, sort_keys=True)
+            found |= mlflow_words.dataset_tag(described)
         return found
 
     def _artifacts(self, time_us: int, report: Report) -> Iterator[Item]:

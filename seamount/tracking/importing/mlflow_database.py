@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ from seamount.tracking.importing.records import (
     Report,
     SourceRun,
     Tags,
+    Unreadable,
+    attempted,
 )
 
 _RUNS = """SELECT r.run_uuid, r.name, r.user_id, r.status, r.start_time, r.end_time,
@@ -38,7 +40,7 @@ _NOT_TAKEN = {
 }
 
 
-def runs(path: Path, origin: Origin) -> Iterator[SourceRun]:
+def runs(path: Path, origin: Origin) -> Iterator[SourceRun | Unreadable]:
     """Every run of the database at `path`; raises CorruptData where it is not MLflow's."""
     try:
         with closing(_connect(path)) as db:
@@ -54,20 +56,25 @@ def runs(path: Path, origin: Origin) -> Iterator[SourceRun]:
     except sqlite3.Error as error:
         raise CorruptData(f"{path.name} is no MLflow database that can be read: {error}") from error
     for row in rows:
-        reader = _Reader(path, row, origin.files)
-        yield SourceRun(
-            key=row["run_uuid"],
-            wanted_id=row["run_uuid"],
-            project=row["experiment"] or "Default",
-            name=row["name"] or row["run_uuid"],
-            owner=row["user_id"] or "unknown",
-            created_us=(row["start_time"] or 0) * 1000,
-            fingerprint=reader.fingerprint(sizes.get(row["run_uuid"])),
-            items=reader.items,
-            state=mlflow_words.state(row["status"]),
-            ended_us=None if row["end_time"] is None else row["end_time"] * 1000,
-            deleted="deleted" in (row["lifecycle_stage"], row["experiment_stage"]),
-        )
+        reader, size = _Reader(path, row, origin.files), sizes.get(row["run_uuid"])
+        yield attempted(str(row["run_uuid"]), partial(_run, reader, size))
+
+
+def _run(reader: _Reader, metrics: list[Any] | None) -> SourceRun:
+    row = reader.row
+    return SourceRun(
+        key=row["run_uuid"],
+        wanted_id=row["run_uuid"],
+        project=row["experiment"] or "Default",
+        name=row["name"] or row["run_uuid"],
+        owner=row["user_id"] or "unknown",
+        created_us=(row["start_time"] or 0) * 1000,
+        fingerprint=reader.fingerprint(metrics),
+        items=reader.items,
+        state=mlflow_words.state(row["status"]),
+        ended_us=None if row["end_time"] is None else row["end_time"] * 1000,
+        deleted="deleted" in (row["lifecycle_stage"], row["experiment_stage"]),
+    )
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -128,14 +135,11 @@ class _Reader:
             rows = db.execute(_DATASETS, (self._id,)).fetchall()
         except sqlite3.OperationalError:
             return {}  # a database from before datasets
-        found = {}
+        found: dict[str, str] = {}
         for *parts, input_id in rows:
             tags = db.execute(
                 "SELECT name, value FROM input_tags WHERE input_uuid = ?", (input_id,)
             )
-            described = dict(zip(mlflow_words.DATASET, parts, strict=True)) | {
-                "tags": dict(map(tuple, tags))
-            }
-            name = f"mlflow.dataset/{parts[0]}@{parts[1]}"
-            found[name] = json.dumps(described, sort_keys=True)
+            described = dict(zip(mlflow_words.DATASET, parts, strict=True))
+            found |= mlflow_words.dataset_tag(described | {"tags": dict(map(tuple, tags))})
         return found

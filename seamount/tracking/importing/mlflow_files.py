@@ -5,9 +5,9 @@ A metric file has a line a point: `time in ms, value, step`, and since datasets 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ from seamount.tracking.importing.records import (
     Report,
     SourceRun,
     Tags,
+    Unreadable,
+    attempted,
 )
 
 _META = "meta.yaml"
@@ -38,29 +40,23 @@ def experiments(root: Path) -> list[Path]:
     return [folder for folder in found if (folder / _META).is_file()]
 
 
-def runs(root: Path, origin: Origin) -> Iterator[SourceRun]:
+def runs(root: Path, origin: Origin) -> Iterator[SourceRun | Unreadable]:
     """Every run of every experiment below `root`."""
     for folder in experiments(root):
-        try:
-            experiment = _yaml(folder / _META)
-        except CorruptData as error:
-            origin.report.add("experiments that cannot be read (left out)", error)
+        experiment = attempted(f"experiment {folder.name}", partial(_yaml, folder / _META))
+        if isinstance(experiment, Unreadable):
+            yield experiment
             continue
         deleted = folder.parent.name == _TRASH or experiment.get("lifecycle_stage") == "deleted"
         for path in sorted(folder.iterdir()):
-            if not (path / _META).is_file() or not (path / "metrics").is_dir():
-                continue
-            try:
-                yield _run(root, path, folder, str(experiment.get("name")), deleted, origin)
-            except CorruptData as error:
-                origin.report.add("runs that cannot be read (left out)", error)
+            if (path / _META).is_file() and (path / "metrics").is_dir():
+                one = partial(_run, root, path, str(experiment.get("name")), deleted, origin)
+                yield attempted(path.name, one)
 
 
-def _run(
-    root: Path, path: Path, experiment: Path, project: str, deleted: bool, origin: Origin
-) -> SourceRun:
+def _run(root: Path, path: Path, project: str, deleted: bool, origin: Origin) -> SourceRun:
     meta = _yaml(path / _META)
-    reader = _Reader(root, path, experiment, meta, origin.files)
+    reader = _Reader(root, path, path.parent, meta, origin.files)
     run_id = str(meta.get("run_id") or meta.get("run_uuid") or path.name)
     start, end = meta.get("start_time"), meta.get("end_time")
     named = reader.tags().get("mlflow.runName")
@@ -84,7 +80,7 @@ def _yaml(path: Path) -> dict[str, Any]:
 
     try:
         found = yaml.safe_load(_text(path))
-    except (yaml.YAMLError, RecursionError) as error:
+    except (yaml.YAMLError, RecursionError, ValueError) as error:  # such as the date 2026-13-45
         raise CorruptData(f"{path} is no YAML: {' '.join(str(error).split())[:200]}") from error
     if not isinstance(found, dict):
         raise CorruptData(f"{path} does not describe a run or an experiment")
@@ -145,7 +141,7 @@ class _Reader:
         }
 
     def _datasets(self, report: Report) -> dict[str, str]:
-        found = {}
+        found: dict[str, str] = {}
         for meta in sorted(self.path.glob(f"inputs/*/{_META}")):
             try:
                 used = _yaml(meta)
@@ -156,8 +152,7 @@ class _Reader:
                 report.add("datasets that cannot be read (left out)", error)
                 continue
             described["tags"] = used.get("tags") or {}
-            name = f"mlflow.dataset/{described.get('name')}@{described.get('digest')}"
-            found[name] = json.dumps(described, sort_keys=True)
+            found |= mlflow_words.dataset_tag(described)
         return found
 
     def _dataset(self, source_id: str) -> dict[str, Any]:

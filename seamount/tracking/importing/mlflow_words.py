@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlparse
 
 from seamount.core import storage
@@ -29,6 +31,12 @@ def state(status: str | int | None) -> str:
     """Our word for a run's status."""
     name = _NUMBERS.get(status) if isinstance(status, int) else status
     return _STATES.get(str(name), "Running")
+
+
+def dataset_tag(described: Mapping[str, Any]) -> dict[str, str]:
+    """A dataset (with the names of DATASET, and its own `tags`) as one tag of the run."""
+    name = f"mlflow.dataset/{described.get('name')}@{described.get('digest')}"
+    return {name: json.dumps(described, sort_keys=True)}
 
 
 def tell_clamped(value: float, key: str, report: Report) -> None:

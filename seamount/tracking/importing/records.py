@@ -6,9 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from seamount.core.errors import SeamountError, explain_os_error
 
 MAX_REASONS = 10_000
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -135,3 +139,28 @@ class SourceRun:
     def stream(self, report: Report) -> Iterator[Item]:
         """What the run logged, in the source's order."""
         return iter(self.items(report))
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """What should have been a run (or holds some) and cannot be read; `error` is one sentence."""
+
+    source_id: str
+    error: str
+
+
+def attempted(source_id: str, read: Callable[[], T]) -> T | Unreadable:
+    """What `read` gives, or why it gives nothing: one damaged run does not stop the others."""
+    try:
+        return read()
+    except Exception as error:  # a damaged source may fail anywhere in its reader
+        return Unreadable(source_id, str(explained(error, source_id)))
+
+
+def explained(error: Exception, source_id: str) -> SeamountError:
+    """What reading a run tripped over, as one sentence."""
+    if isinstance(error, OSError):
+        return explain_os_error(error, f"importing {source_id}")
+    if isinstance(error, SeamountError):
+        return error
+    return SeamountError(f"{source_id!r} cannot be read ({type(error).__name__}: {error!s:.200})")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,7 +26,7 @@ from seamount.tracking.importing.records import (
     Tags,
     Text,
 )
-from seamount.tracking.names import MAX_TAG_BYTES, MAX_TEXT_CHARS, check_tag_value
+from seamount.tracking.names import MAX_TAG_BYTES, MAX_TEXT_CHARS, check_tag_value, unicode_text
 from seamount.tracking.segments import codec
 from seamount.tracking.segments.codec import Header
 from seamount.tracking.segments.strands import host_name
@@ -81,8 +82,9 @@ class ImportWriter:
         self._writer.seal({"kind": "end", "state": "Failed"})
 
     def deleted(self, flag: bool) -> None:
-        """Record that the source has the run as deleted (or no longer)."""
-        self._writer.event({"kind": "deleted", "deleted": flag}, self._run.created_us)
+        """Record that the source has the run as deleted (or no longer), as of now."""
+        event = {"kind": "deleted", "deleted": flag}
+        self._writer.event(event, time.time_ns() // 1000)
         self.counts["deletions"] += 1
 
     def write(self, item: Item) -> None:
@@ -171,9 +173,9 @@ class ImportWriter:
 
     def _text(self, item: Text, time_us: int) -> None:
         name = fitting.name(item.name, self._report, "series names")
-        text = item.text[:MAX_TEXT_CHARS]
+        text = unicode_text(item.text[:MAX_TEXT_CHARS])
         event: dict[str, Any] = {"kind": "strings", "data": {name: text}}
-        if len(text) < len(item.text):
+        if len(item.text) > MAX_TEXT_CHARS:
             event["cut"] = [name]
             self._report.add(f"texts cut at {MAX_TEXT_CHARS} characters", name)
         self._series(event, item.step, time_us, "texts")

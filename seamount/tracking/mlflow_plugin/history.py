@@ -9,7 +9,9 @@ import numpy as np
 from mlflow.entities import Metric
 from mlflow.entities.metric import MetricWithRunId
 from mlflow.exceptions import MlflowException
+from mlflow.protos.databricks_pb2 import RESOURCE_DOES_NOT_EXIST
 
+from seamount.core.errors import UserError
 from seamount.tracking.mlflow_plugin.mirror import MAX_STEP, MAX_VALUE
 from seamount.tracking.points.buckets import envelope
 from seamount.tracking.store.folder import Store
@@ -93,7 +95,11 @@ class MetricHistories:
         """Points by step; equal ones (a client that sent a batch twice) count once."""
         self.sync(run_id)
         with self.own.index() as index:
-            return without_repeats(index.columns(run_id, *_name_and_rank(index, run_id, key)))
+            try:
+                found = index.columns(run_id, *_name_and_rank(index, run_id, key))
+            except UserError as error:  # a fork whose parent is gone
+                raise MlflowException(str(error), RESOURCE_DOES_NOT_EXIST) from error
+            return without_repeats(found)
 
 
 def without_repeats(points: Columns) -> Columns:

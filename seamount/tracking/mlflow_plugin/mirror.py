@@ -1,28 +1,34 @@
 """Keeps MLflow's own tables up to date with the index, so that its search and its UI see our runs.
 
-One transaction takes all runs that changed since the last one, together with the revision reached;
-each row is written by its key, so doing it twice changes nothing. Metric histories are not copied:
-the store reads them from the index. What MLflow is shown of what it has no place for:
-rank 0's strand stands under the metric's name, other ranks under `name@rank`; fractional steps are
-rounded down; the newest config snapshot stands as params, and one whose values were later changed
-as the tag `seamount.config.N`; a failure as the tag `seamount.error`.
+Runs that changed are taken in the order of their changes, some hundreds in a transaction, together
+with how far that is; each row is written by its key, so doing it twice changes nothing, and a
+reader that dies leaves nothing half done. mlflow.db also holds what is in no segment (the registry,
+traces), so it is written as safely as MLflow writes it. Metric histories are not copied: the store
+reads them from the columns.
+
+What MLflow is shown of what it has no place for: rank 0's strand stands under the metric's name,
+other ranks under `name@rank`; fractional steps are rounded down; the newest config snapshot stands
+as params, and one whose values were later changed as the tag `seamount.config.N`; a failure as the
+tag `seamount.error`; where a run was forked as the tags `seamount.fork_run_id` and
+`seamount.fork_step` (MLflow's own parentRunId means a run within a run, and folds the child away
+below the parent: a fork is a run of its own).
 """
 
 from __future__ import annotations
 
 import json
 import math
-from itertools import pairwise
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
-from mlflow.entities import LifecycleStage
-from mlflow.store.tracking.dbmodels.models import SqlLatestMetric, SqlParam, SqlRun, SqlTag
-from sqlalchemy import delete, text
-from sqlalchemy.dialects.sqlite import insert
-
-from seamount.tracking.configs import as_text
+from seamount.core import locks
+from seamount.tracking.mlflow_plugin.changes import Change, changes
 from seamount.tracking.store.folder import Store
-from seamount.tracking.store.index import Index, Summary
+from seamount.tracking.store.index import Index
+from seamount.tracking.store.schema import transaction
 
 MLFLOW_STATUS = {
     "Running": "RUNNING",
@@ -35,36 +41,100 @@ MLFLOW_STATUS = {
 MAX_PARAM_CHARS, MAX_TAG_CHARS = 6000, 8000
 MAX_STEP = 2**63 - 1
 MAX_VALUE = 1.7976931348623157e308
+RUNS_A_TRANSACTION = 500
+_BUSY_TIMEOUT_S = 60.0
 
-_CREATE = text(
-    "CREATE TABLE IF NOT EXISTS seamount_mirror "
-    "(one INTEGER PRIMARY KEY CHECK (one = 1), index_id TEXT NOT NULL, revision INTEGER NOT NULL)"
-)
-_READ = text("SELECT index_id, revision FROM seamount_mirror")
-_SAVE = text("INSERT OR REPLACE INTO seamount_mirror VALUES (1, :index_id, :revision)")
+# `complete`: revision up to which all is here; `reached`: up to which an unfinished pass has come.
+_CREATE = """CREATE TABLE IF NOT EXISTS seamount_mirrored (one INTEGER PRIMARY KEY CHECK (one = 1),
+    index_id TEXT NOT NULL, complete INTEGER NOT NULL, reached INTEGER NOT NULL)"""
+_SAVE = "INSERT OR REPLACE INTO seamount_mirrored VALUES (1, ?, ?, ?)"
+
+_RUN = """INSERT INTO runs (run_uuid, experiment_id, name, status, end_time, user_id, start_time,
+        artifact_uri, lifecycle_stage, deleted_time, source_type, source_name, entry_point_name,
+        source_version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'LOCAL', '', '', '')
+    ON CONFLICT (run_uuid) DO UPDATE SET name = excluded.name, status = excluded.status,
+        end_time = excluded.end_time, deleted_time = excluded.deleted_time,
+        lifecycle_stage = excluded.lifecycle_stage"""
+_TEXT = """INSERT INTO {} (key, run_uuid, value) VALUES (?, ?, ?)
+    ON CONFLICT (key, run_uuid) DO UPDATE SET value = excluded.value
+    WHERE value IS NOT excluded.value"""
+_LATEST = """INSERT INTO latest_metrics (key, run_uuid, value, is_nan, timestamp, step)
+    VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (key, run_uuid) DO UPDATE SET value = excluded.value,
+        is_nan = excluded.is_nan, timestamp = excluded.timestamp, step = excluded.step"""
+
+Experiments = Callable[[str], int]
 
 
-def create_table(session: Any) -> None:
+def create_table(path: Path) -> None:
     """Make the table that remembers how far MLflow's tables are."""
-    session.execute(_CREATE)
+    with closing(_open(path)) as db:
+        db.execute(_CREATE)
+        db.execute("DROP TABLE IF EXISTS seamount_mirror")  # that of earlier versions
 
 
-def behind(session: Any, index: Index) -> tuple[int, list[dict[str, Any]]]:
-    """(revision MLflow's tables have, runs that changed since)."""
-    saved = session.execute(_READ).fetchone()
-    since = saved[1] if saved and saved[0] == index.identity[0] else 0
-    return since, index.changed_since(since)
+def mirror(path: Path, store: Store, index: Index, experiment_of: Experiments) -> None:
+    """Bring MLflow's tables up to date; `experiment_of` gives a project's id (made if need be)."""
+    with closing(_open(path)) as db:
+        if _up_to_date(db, index):
+            return
+        # One pass at a time: others would do the same work, and wait for its transactions anyway.
+        with locks.held(path.with_name("mirror.lock")):
+            _pass(db, store, index, experiment_of)
 
 
-def mirror(session: Any, store: Store, index: Index, experiments: dict[str, int]) -> None:
-    """Bring MLflow's tables up to date; `experiments` maps each changed project to its id."""
-    index_id, revision = index.identity
-    since, runs = behind(session, index)
-    for run in runs:
-        if run["project"] in experiments:
-            _run(session, store, run, experiments[run["project"]])
-            _details(session, index, run, since)
-    session.execute(_SAVE, {"index_id": index_id, "revision": revision})
+def _up_to_date(db: sqlite3.Connection, index: Index) -> bool:
+    return _saved(db, index)[0] >= index.identity[1]
+
+
+def _saved(db: sqlite3.Connection, index: Index) -> tuple[int, int]:
+    """(complete, reached), both 0 if what is there was made from another index."""
+    row = db.execute("SELECT complete, reached FROM seamount_mirrored WHERE index_id = ?",
+                     (index.identity[0],)).fetchone()  # fmt: skip
+    return row or (0, 0)
+
+
+def _pass(db: sqlite3.Connection, store: Store, index: Index, experiment_of: Experiments) -> None:
+    index_id, newest = index.identity
+    complete, reached = _saved(db, index)
+    runs = index.changed_since(max(complete, reached))
+    if len(runs) > RUNS_A_TRANSACTION:
+        db.execute("PRAGMA cache_size = -262144")  # 256 MiB: keys come in no order of the tables
+    for start in range(0, len(runs), RUNS_A_TRANSACTION):
+        chunk = runs[start : start + RUNS_A_TRANSACTION]
+        homes = _experiments(db, chunk, experiment_of)
+        found = list(changes(index, chunk, complete))
+        last = start + RUNS_A_TRANSACTION >= len(runs)
+        done = (newest, newest) if last else (complete, chunk[-1]["revision"])
+        with transaction(db):
+            _write(db, store, found, homes)
+            db.execute(_SAVE, (index_id, *done))
+    if not runs:
+        db.execute(_SAVE, (index_id, newest, newest))
+
+
+def _experiments(
+    db: sqlite3.Connection, runs: list[dict[str, Any]], experiment_of: Experiments
+) -> dict[str, int]:
+    """Project -> experiment of the runs that MLflow does not know yet: the others have one."""
+    ids = json.dumps([run["run_id"] for run in runs])
+    query = "SELECT run_uuid FROM runs WHERE run_uuid IN (SELECT value FROM json_each(?))"
+    known = {run_id for (run_id,) in db.execute(query, (ids,))}
+    projects = {run["project"] for run in runs if run["run_id"] not in known}
+    return {project: experiment_of(project) for project in projects}
+
+
+def _write(
+    db: sqlite3.Connection, store: Store, found: list[Change], homes: dict[str, int]
+) -> None:
+    """The rows of some runs; those of one run lie together, as pages of runs are read."""
+    db.executemany(_RUN, [_run(store, change.run, homes) for change in found])
+    db.executemany(_TEXT.format("params"), _params(found))
+    db.executemany(_TEXT.format("tags"), _tags(found))
+    db.executemany(
+        "DELETE FROM tags WHERE key = ? AND run_uuid = ?",
+        [(key, change.run["run_id"]) for change in found for key in change.removed_tags],
+    )
+    db.executemany(_LATEST, _latest(found))
 
 
 def metric_key(name: str, rank: int) -> str:
@@ -84,81 +154,38 @@ def plain_value(value: float) -> tuple[float, bool]:
     return max(-MAX_VALUE, min(MAX_VALUE, value)), False
 
 
-def _run(session: Any, store: Store, run: dict[str, Any], experiment_id: int) -> None:
-    stage = LifecycleStage.DELETED if run["deleted"] else LifecycleStage.ACTIVE
-    now = {
-        "name": run["name"][:250],
-        "status": MLFLOW_STATUS.get(run["state"], "RUNNING"),
-        "end_time": run["ended_us"] and run["ended_us"] // 1000,
-    }
-    fixed = {
-        "run_uuid": run["run_id"],
-        "experiment_id": experiment_id,
-        "user_id": run["owner"],
-        "start_time": run["created_us"] // 1000,
-        "artifact_uri": str(store.artifact_folder(run["run_id"])),
-        "lifecycle_stage": stage,
-        "source_type": "LOCAL",
-        "source_name": "",
-        "entry_point_name": "",
-        "source_version": "",
-    }
-    _upsert(session, SqlRun, [fixed | now], ["run_uuid"], list(now))
+def _run(store: Store, run: dict[str, Any], homes: dict[str, int]) -> tuple[Any, ...]:
+    return (
+        run["run_id"], homes.get(run["project"]), run["name"][:250],
+        MLFLOW_STATUS.get(run["state"], "RUNNING"), run["ended_us"] and run["ended_us"] // 1000,
+        run["owner"], run["created_us"] // 1000, str(store.artifact_folder(run["run_id"])),
+        "deleted" if run["deleted"] else "active",
+        run["deleted_us"] // 1000 if run["deleted"] else None,
+    )  # fmt: skip
 
 
-def _details(session: Any, index: Index, run: dict[str, Any], since: int) -> None:
-    run_id = run["run_id"]
-    snapshots = index.configs(run_id)
-    params = snapshots[-1]["values"] if snapshots else {}
-    rows = [
-        {"run_uuid": run_id, "key": key, "value": as_text(value)[:MAX_PARAM_CHARS]}
-        for key, value in params.items()
-    ]
-    _upsert(session, SqlParam, rows, ["key", "run_uuid"], ["value"])
-    tags = index.tags(run_id) | _own_tags(run, snapshots)
-    rows = [{"run_uuid": run_id, "key": k, "value": v[:MAX_TAG_CHARS]} for k, v in tags.items()]
-    _upsert(session, SqlTag, rows, ["key", "run_uuid"], ["value"])
-    for key in index.removed_tags(run_id):
-        session.execute(delete(SqlTag).where(SqlTag.run_uuid == run_id, SqlTag.key == key))
-    rows = [_latest(run_id, summary) for summary in index.summaries(run_id, since)]
-    measured = ["value", "timestamp", "step", "is_nan"]
-    _upsert(session, SqlLatestMetric, rows, ["key", "run_uuid"], measured)
+def _params(found: list[Change]) -> Iterator[tuple[str, str, str]]:
+    for change in found:
+        run_id = change.run["run_id"]
+        for key, value in change.params.items():
+            yield key, run_id, value[:MAX_PARAM_CHARS]
 
 
-def _own_tags(run: dict[str, Any], snapshots: list[dict[str, Any]]) -> dict[str, str]:
-    tags = {"mlflow.runName": run["name"], "mlflow.user": run["owner"]}
-    if snapshots:
-        tags["seamount.config_digest"] = snapshots[-1]["digest"]
-    for number, (old, new) in enumerate(pairwise(snapshots)):
-        if any(new["values"][key] != value for key, value in old["values"].items()):
-            tags[f"seamount.config.{number}"] = json.dumps(old["values"], sort_keys=True)
-    if run["error"]:
-        error = json.loads(run["error"])
-        tags["seamount.error"] = f"{error['type']}: {error['message']}"
-    return tags
+def _tags(found: list[Change]) -> Iterator[tuple[str, str, str]]:
+    for change in found:
+        run_id = change.run["run_id"]
+        for key, value in change.tags.items():
+            yield key, run_id, value[:MAX_TAG_CHARS]
 
 
-def _latest(run_id: str, summary: Summary) -> dict[str, Any]:
-    value, is_nan = plain_value(summary.last_value)
-    return {
-        "run_uuid": run_id,
-        "key": metric_key(summary.name, summary.rank),
-        "value": value,
-        "is_nan": is_nan,
-        "timestamp": summary.last_us // 1000,
-        "step": whole_step(summary.last_step),
-    }
+def _latest(found: list[Change]) -> Iterator[tuple[Any, ...]]:
+    for change in found:
+        run_id = change.run["run_id"]
+        for last in change.metrics:
+            value, is_nan = plain_value(last.last_value)
+            key, step = metric_key(last.name, last.rank), whole_step(last.last_step)
+            yield key, run_id, value, is_nan, last.last_us // 1000, step
 
 
-def _upsert(
-    session: Any, model: Any, rows: list[dict[str, Any]], key: list[str], change: list[str]
-) -> None:
-    if not rows:
-        return
-    statement = insert(model.__table__)
-    session.execute(
-        statement.on_conflict_do_update(
-            index_elements=key, set_={name: statement.excluded[name] for name in change}
-        ),
-        rows,
-    )
+def _open(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(path, timeout=_BUSY_TIMEOUT_S, isolation_level=None)

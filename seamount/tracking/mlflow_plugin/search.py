@@ -8,19 +8,16 @@ Here the page's ids come first, then its rows as plain tuples.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from typing import Any
 
 from mlflow.entities import (
     LifecycleStage,
     Metric,
-    Param,
     Run,
     RunData,
     RunInfo,
     RunInputs,
     RunOutputs,
-    RunTag,
 )
 from mlflow.store.tracking.dbmodels.models import SqlRun
 from mlflow.store.tracking.sqlalchemy_store import (
@@ -110,14 +107,13 @@ def _infos(session: Any, ids: list[str]) -> dict[str, RunInfo]:
 
 
 def _data(session: Any, ids: list[str]) -> dict[str, RunData]:
-    params: dict[str, list[Param]] = defaultdict(list)
+    """What MLflow's RunData keeps of params and tags are dicts: made without an object for each."""
+    found = {run_id: RunData() for run_id in ids}
     for run_id, key, value in _rows(session, "params", "t.run_uuid, t.key, t.value", ids):
-        params[run_id].append(Param(key, value))
-    tags: dict[str, list[RunTag]] = defaultdict(list)
+        found[run_id]._params[key] = value
     for run_id, key, value in _rows(session, "tags", "t.run_uuid, t.key, t.value", ids):
-        tags[run_id].append(RunTag(key, value))
-    metrics: dict[str, list[Metric]] = defaultdict(list)
+        found[run_id]._tags[key] = value
     columns = "t.run_uuid, t.key, t.value, t.timestamp, t.step, t.is_nan"
     for run_id, key, value, time, step, is_nan in _rows(session, "latest_metrics", columns, ids):
-        metrics[run_id].append(Metric(key, float("nan") if is_nan else value, time, step))
-    return {i: RunData(metrics=metrics[i], params=params[i], tags=tags[i]) for i in ids}
+        found[run_id]._add_metric(Metric(key, float("nan") if is_nan else value, time, step))
+    return found

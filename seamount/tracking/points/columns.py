@@ -1,7 +1,8 @@
 """Points as numpy columns: `Rows` of many series as they are stored, `Columns` of one as asked for.
 
 A step is an int or a float and comes back as which it was logged: `step` holds its floor (within 64
-bits), `real` the float itself, or NaN where it was an int.
+bits), `real` the float itself, or NaN where it was an int. `preview` is NaN for a final point; for
+a preview it is how far that was, 0 to 1, or -1 where that was not said.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from seamount.tracking.segments.blocks import Block
-from seamount.tracking.store.index import Point
+from seamount.tracking.store.entries import UNSAID, Point, point
 
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 _LAST_EXACT = 2**63 - 1024  # the largest int64 that is a double
@@ -21,7 +22,7 @@ _LAST_EXACT = 2**63 - 1024  # the largest int64 that is a double
 
 @dataclass(frozen=True)
 class Rows:
-    """Points of many series: arrays of equal length (int64, and float64 for real and value)."""
+    """Points of many series: arrays of equal length (int64; float64: real, value, preview)."""
 
     series: Any
     segment: Any
@@ -30,6 +31,7 @@ class Rows:
     real: Any
     time_us: Any
     value: Any
+    preview: Any
 
     def __len__(self) -> int:
         return len(self.series)
@@ -55,10 +57,32 @@ class Rows:
 
     def below(self, step: float) -> Any:
         """Mask of the rows whose step is lower than `step`."""
-        floor, real = split_steps(np.array([step], object if type(step) is int else np.float64))
-        limit, inside = floor[0], within(floor, real)[0]
+        limit, inside = bound(step)
         lower = within(self.step, self.real) < inside
         return (self.step < limit) | ((self.step == limit) & lower)
+
+    def up_to(self, step: float) -> Any:
+        """Mask of the rows whose step is `step` or lower."""
+        limit, inside = bound(step)
+        lower = within(self.step, self.real) <= inside
+        return (self.step < limit) | ((self.step == limit) & lower)
+
+    def final(self) -> Rows:
+        """The rows that are no previews."""
+        final = np.isnan(self.preview)
+        return self if final.all() else self.take(final)
+
+    def settled(self) -> Rows:
+        """Rows in order without the previews that a final point or a later preview replaced."""
+        final = np.isnan(self.preview)
+        if final.all():
+            return self
+        inside = within(self.step, self.real)
+        other = [key[1:] != key[:-1] for key in (self.series, self.step, inside)]
+        starts = np.concatenate([[True], other[0] | other[1] | other[2]])
+        decided = np.logical_or.reduceat(final, np.flatnonzero(starts))[np.cumsum(starts) - 1]
+        newest = np.concatenate([starts[1:], [True]])
+        return self.take(final | (newest & ~decided))
 
 
 @dataclass(frozen=True)
@@ -66,13 +90,15 @@ class Columns:
     """Points of one metric by step, then time.
 
     `steps` is int64 if all were logged as ints, float64 if all were floats, else objects; `floors`
-    are the steps rounded down, as int64.
+    are the steps rounded down, as int64. `previews` is NaN for a final point, for a preview how far
+    it was, 0 to 1, or -1 where that was not said.
     """
 
     steps: Any
     floors: Any
     times_us: Any
     values: Any
+    previews: Any
 
     def __len__(self) -> int:
         return len(self.values)
@@ -84,12 +110,16 @@ class Columns:
     def points(self) -> list[Point]:
         """The same as Point objects."""
         rows = zip(self.steps.tolist(), self.values.tolist(), self.times_us.tolist(), strict=True)
-        return [Point(*row) for row in rows]
+        if np.isnan(self.previews).all():
+            return [Point(*row) for row in rows]
+        shares = self.previews.tolist()
+        return [point(*row, share) for row, share in zip(rows, shares, strict=True)]
 
 
 def columns_of(rows: Rows) -> Columns:
     """`rows` of one series, which are in order, as Columns."""
-    return Columns(_steps(rows.step, rows.real), rows.step, rows.time_us, rows.value)
+    steps = _steps(rows.step, rows.real)
+    return Columns(steps, rows.step, rows.time_us, rows.value, rows.preview)
 
 
 def rows_of(block: Block, series: Sequence[int | None], segment: int) -> Rows:
@@ -103,7 +133,13 @@ def rows_of(block: Block, series: Sequence[int | None], segment: int) -> Rows:
         np.tile(column, width) for column in (block.sequence, step, real, block.time_us)
     )
     segments = np.full(count * width, segment, np.int64)
-    return Rows(np.repeat(ids, count), segments, sequence, floor, floats, time_us, values.T.ravel())
+    preview = (
+        np.full(count * width, np.nan) if block.completion is None
+        else np.tile(np.where(np.isnan(block.completion), UNSAID, block.completion), width)
+    )  # fmt: skip
+    return Rows(
+        np.repeat(ids, count), segments, sequence, floor, floats, time_us, values.T.ravel(), preview
+    )
 
 
 def joined(pieces: Sequence[Rows]) -> Rows:
@@ -119,7 +155,13 @@ def joined(pieces: Sequence[Rows]) -> Rows:
 def nothing() -> Rows:
     """No rows."""
     whole, real = np.empty(0, np.int64), np.empty(0)
-    return Rows(whole, whole, whole, whole, real, whole, real)
+    return Rows(whole, whole, whole, whole, real, whole, real, real)
+
+
+def bound(step: float) -> tuple[Any, Any]:
+    """(floor, what orders within it) of one step."""
+    floor, real = split_steps(np.array([step], object if type(step) is int else np.float64))
+    return floor[0], within(floor, real)[0]
 
 
 def split_steps(steps: Any) -> tuple[Any, Any]:

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import logging
 import os
+import sqlite3
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seamount.core import locks
+from seamount.core.durable import fsync_folder
 from seamount.core.errors import CorruptData
 from seamount.tracking.points.history import has_columns, whole
 from seamount.tracking.points.snapshots import (
@@ -73,7 +75,8 @@ def compact_due(index: Index, run_id: str | None = None, budget_s: float = BUDGE
     for each in due:
         try:
             compact_run(index, each, until)
-        except (OSError, CorruptData) as error:  # a full disk must keep nobody from reading
+        except (OSError, CorruptData, sqlite3.OperationalError) as error:
+            # A full disk must keep nobody from reading.
             log.warning("points of run %s stay in its segments: %s", each, error)
         if time.monotonic() > until:
             return
@@ -195,7 +198,8 @@ def _publish(
         with transaction(index.db):
             _claim(index, run_id, moves, replaced)
             if len(rows):
-                _name(temporary, final)
+                os.rename(temporary, final)
+                fsync_folder(folder)  # the list must not outlive a power cut without the file
                 index.db.execute(
                     "INSERT INTO parts VALUES (?, ?, ?, ?, ?)",
                     (run_id, final.name, len(rows), size, level_of(len(rows))),
@@ -218,15 +222,6 @@ def _claim(index: Index, run_id: str, moves: list[Move], replaced: list[str]) ->
         query = "DELETE FROM parts WHERE run_id = ? AND file = ?"
         if index.db.execute(query, (run_id, file)).rowcount != 1:
             raise Overtaken
-
-
-def _name(temporary: Path, final: Path) -> None:
-    os.rename(temporary, final)
-    fd = os.open(final.parent, os.O_RDONLY)
-    try:
-        os.fsync(fd)  # the list that names the file must not outlive a power cut without it
-    finally:
-        os.close(fd)
 
 
 def discard(files: list[Path]) -> None:

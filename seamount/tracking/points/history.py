@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import importlib.util
 import logging
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,7 +18,9 @@ from seamount.core.errors import CorruptData
 from seamount.tracking.points.snapshots import Snapshot, snapshot, tail_points
 from seamount.tracking.segments import codec
 from seamount.tracking.segments.codec import Decoder
-from seamount.tracking.store.index import Index, Point
+from seamount.tracking.store.entries import UNSAID, Point, point
+from seamount.tracking.store.index import Index
+from seamount.tracking.store.lineage import Ancestor, Key, ancestors, joins
 from seamount.tracking.store.schema import transaction
 
 if TYPE_CHECKING:
@@ -34,37 +38,84 @@ def has_columns() -> bool:
 
 
 def columns(
-    index: Index, run_id: str, name: str, rank: int = 0, *, attempt: int | None = None
+    index: Index,
+    run_id: str,
+    name: str,
+    rank: int = 0,
+    *,
+    attempt: int | None = None,
+    lineage: bool = True,
+    include_previews: bool = False,
 ) -> Columns:
-    """Points of a metric by step, then time; of one attempt, or as the attempts follow on."""
+    """Points of a metric by step, then time: see Index.columns."""
+    from seamount.tracking.points.columns import columns_of, nothing
+
+    key = (name, rank)
+    rows = _strands(index, run_id, name, rank, attempt).get(key, nothing())
+    if lineage and attempt is None and joins(name):
+        above = ancestors(index, run_id)
+        lent = [_lent(a, _strands(index, a.run_id, name, rank).get(key, nothing())) for a in above]
+        rows = _one_series([rows, *lent]) if above else rows
+    return columns_of(rows.settled() if include_previews else rows.final())
+
+
+def all_columns(
+    index: Index, run_id: str, *, lineage: bool = True, include_previews: bool = False
+) -> dict[Key, Columns]:
+    """(name, rank) -> points as `columns` gives them, of every metric of a run."""
     from seamount.tracking.points.columns import columns_of
 
-    def read() -> Columns:
-        found = snapshot(index, run_id, name, rank, attempt)
-        return columns_of(shown(read_rows(found, only=True), found))
+    found = {key: [rows] for key, rows in _strands(index, run_id).items()}
+    for ancestor in ancestors(index, run_id) if lineage else ():
+        for key, rows in _strands(index, ancestor.run_id).items():
+            if joins(key[0]):
+                found.setdefault(key, []).append(_lent(ancestor, rows))
+    result = {}
+    for key, pieces in found.items():
+        rows = pieces[0] if len(pieces) == 1 else _one_series(pieces)
+        rows = rows.settled() if include_previews else rows.final()
+        if len(rows):
+            result[key] = columns_of(rows)
+    return result
 
-    return whole(index, run_id, read)
 
-
-def all_columns(index: Index, run_id: str) -> dict[tuple[str, int], Columns]:
-    """(name, rank) -> points as `columns` gives them, of every metric of a run."""
+def _strands(
+    index: Index,
+    run_id: str,
+    name: str | None = None,
+    rank: int | None = None,
+    attempt: int | None = None,
+) -> dict[Key, Rows]:
+    """A run's own points (of a metric, of an attempt) in order, as the attempts follow on."""
     import numpy as np
 
-    from seamount.tracking.points.columns import columns_of
-
-    def read() -> dict[tuple[str, int], Columns]:
-        found = snapshot(index, run_id)
-        newest: dict[tuple[str, int], int] = {}
-        for (name, rank, _), number in sorted(found.ids.items()):
-            newest[name, rank] = number
-        rows = shown(read_rows(found), found)
+    def read() -> dict[Key, Rows]:
+        found = snapshot(index, run_id, name, rank, attempt)
+        rows = shown(read_rows(found, only=name is not None), found)
         result = {}
-        for key, number in newest.items():
+        for key, number in found.newest().items():
             span = np.searchsorted(rows.series, [number, number + 1]).tolist()
-            result[key] = columns_of(rows.take(slice(*span)))
+            result[key] = rows.take(slice(*span))
         return result
 
     return whole(index, run_id, read)
+
+
+def _lent(ancestor: Ancestor, rows: Rows) -> Rows:
+    """Of an ancestor's rows those that a fork has; at an equal moment they come before its own."""
+    import dataclasses
+
+    kept = rows.take(rows.up_to(ancestor.up_to))
+    return dataclasses.replace(kept, segment=kept.segment - (ancestor.generation << 40))
+
+
+def _one_series(pieces: list[Rows]) -> Rows:
+    import dataclasses
+
+    from seamount.tracking.points.columns import joined
+
+    rows = joined(pieces)
+    return dataclasses.replace(rows, series=rows.series * 0).in_order()
 
 
 def read_rows(found: Snapshot, *, only: bool = False) -> Rows:
@@ -84,17 +135,17 @@ def shown(rows: Rows, found: Snapshot) -> Rows:
 
     import numpy as np
 
-    hidden = found.hidden_from()
-    if not hidden:
+    newest = found.newest()
+    if len(newest) == len(found.ids):
         return rows
+    hidden = found.hidden_from()
     keep = np.ones(len(rows), bool)
     series = rows.series.copy()
-    newest = {(name, rank): n for (name, rank, _), n in sorted(found.ids.items())}
     for (name, rank, _), number in found.ids.items():
+        mine = slice(*np.searchsorted(rows.series, [number, number + 1]).tolist())
+        series[mine] = newest[name, rank]
         if number in hidden:
-            mine = slice(*np.searchsorted(rows.series, [number, number + 1]).tolist())
             keep[mine] = rows.take(mine).below(hidden[number])
-            series[mine] = newest[name, rank]
     return dataclasses.replace(rows, series=series).take(keep).in_order()
 
 
@@ -152,12 +203,40 @@ def forget_parts(index: Index, run_id: str) -> None:
 
 
 def plain_points(
-    index: Index, run_id: str, name: str, rank: int = 0, *, attempt: int | None = None
+    index: Index,
+    run_id: str,
+    name: str,
+    rank: int = 0,
+    *,
+    attempt: int | None = None,
+    lineage: bool = True,
+    include_previews: bool = False,
 ) -> list[Point]:
     """What `columns` gives, from the segments alone and without numpy: slower, and as right."""
+    rows = list(_plain_rows(index, run_id, name, rank, attempt, 0))
+    if lineage and attempt is None and joins(name):
+        for above in ancestors(index, run_id):
+            lent = _plain_rows(index, above.run_id, name, rank, None, above.generation)
+            rows += [row for row in lent if row[0] <= above.up_to]
+    rows.sort(key=lambda row: row[:5])
+    kept: list[tuple[Any, ...]] = []
+    for _, group in groupby(rows, key=lambda row: row[0]):
+        here = list(group)
+        final = [row for row in here if row[6] is None]
+        kept += final or (here[-1:] if include_previews else [])
+    shares = (row[6] if row[6] is None or row[6] == row[6] else UNSAID for row in kept)
+    return [
+        point(row[0], row[5], row[1], math.nan if share is None else share)
+        for row, share in zip(kept, shares, strict=True)
+    ]
+
+
+def _plain_rows(
+    index: Index, run_id: str, name: str, rank: int, attempt: int | None, generation: int
+) -> Iterator[tuple[Any, ...]]:
+    """(step, time, -generation, segment, sequence, value, how far a preview was or None)."""
     found = snapshot(index, run_id, name, rank, attempt)
     hidden = found.hidden_from()
-    rows: list[tuple[Any, ...]] = []
     for row in index.segments(run_id):
         number = found.ids.get((name, row["rank"], row["attempt"]))
         if number is None:
@@ -171,6 +250,5 @@ def plain_points(
             if record.kind == codec.METRICS and name in record.body[0]:
                 names, step, values = record.body
                 if ceiling is None or step < ceiling:
-                    value = values[names.index(name)]
-                    rows.append((step, record.time_us, row["id"], record.sequence, value))
-    return [Point(row[0], row[4], row[1]) for row in sorted(rows, key=lambda row: row[:4])]
+                    place = (step, record.time_us, -generation, row["id"], record.sequence)
+                    yield (*place, values[names.index(name)], record.preview)

@@ -2,8 +2,8 @@
 
 Columns: series (its id in index.db), name, rank, attempt, segment (id in index.db), sequence, step
 (int64, rounded down), real (the step as a double where it was logged as one, else NaN), time_us
-(microseconds since 1970 UTC), value. Row groups carry statistics, so that one series is read
-without the others.
+(microseconds since 1970 UTC), value, preview (NaN for a final point, else how far it was, 0 to 1,
+or -1). Row groups carry statistics, so that one series is read without the others.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _SCHEMA = pa.schema([
     ("series", pa.int64()), ("name", pa.dictionary(pa.int32(), pa.string())),
     ("rank", pa.int32()), ("attempt", pa.int32()), ("segment", pa.int64()),
     ("sequence", pa.int64()), ("step", pa.int64()), ("real", pa.float64()),
-    ("time_us", pa.int64()), ("value", pa.float64()),
+    ("time_us", pa.int64()), ("value", pa.float64()), ("preview", pa.float64()),
 ])  # fmt: skip
-_REPEATED = ["series", "name", "rank", "attempt", "segment", "real"]
+_REPEATED = ["series", "name", "rank", "attempt", "segment", "real", "preview"]
 _COUNTED = dict.fromkeys(("sequence", "step", "time_us"), "DELTA_BINARY_PACKED")
 
 
@@ -42,7 +42,7 @@ def to_table(rows: Rows, labels: dict[int, Label]) -> Any:
     which = np.repeat(np.arange(len(here), dtype=np.int32), counts)
     rank, attempt = (np.array([label[n] for label in here], np.int32)[which] for n in (1, 2))
     columns = [rows.series, which, rank, attempt, rows.segment, rows.sequence, rows.step, rows.real,
-               rows.time_us, rows.value]  # fmt: skip
+               rows.time_us, rows.value, rows.preview]  # fmt: skip
     arrays = [_arrow(column) for column in columns]
     arrays[1] = pa.DictionaryArray.from_arrays(arrays[1], _texts([label[0] for label in here]))
     return pa.Table.from_arrays(arrays, schema=_SCHEMA)

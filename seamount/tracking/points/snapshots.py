@@ -42,7 +42,7 @@ class Tail:
 class Snapshot:
     """Where the points of a run were at one moment; `ids` maps the series asked for to their ids.
 
-    `first_steps` gives the lowest step of each id.
+    `first_steps` gives the lowest step of each id, None where it has previews only.
     """
 
     parts: list[Path]
@@ -55,6 +55,10 @@ class Snapshot:
         """Series id -> (name, rank, attempt)."""
         return {number: label for label, number in self.ids.items()}
 
+    def newest(self) -> dict[tuple[str, int], int]:
+        """(name, rank) -> the series id of its newest attempt."""
+        return {(name, rank): number for (name, rank, _), number in sorted(self.ids.items())}
+
     def hidden_from(self) -> dict[int, Any]:
         """Series id -> the step from which later attempts of the rank stand in its place."""
         return replaced_from(
@@ -64,13 +68,17 @@ class Snapshot:
 
 
 def replaced_from(series: Iterable[tuple[Any, int, int, Any]]) -> dict[int, Any]:
-    """Series id -> lowest step of the later attempts, for (metric, attempt, id, lowest step)."""
+    """Series id -> lowest step of the later attempts, for (metric, attempt, id, lowest step).
+
+    Previews hide nothing: an attempt that has nothing else has the lowest step None.
+    """
     found: dict[int, Any] = {}
     lowest: dict[Any, Any] = {}
     for metric, _, number, step in sorted(series, key=lambda row: (row[0], -row[1])):
         if metric in lowest:
             found[number] = lowest[metric]
-        lowest[metric] = min(step, lowest.get(metric, step))
+        if step is not None:
+            lowest[metric] = min(step, lowest.get(metric, step))
     return found
 
 
@@ -86,16 +94,21 @@ def snapshot(
         return _snapshot(index, run_id, name, rank, attempt)
 
 
-def all_snapshots(index: Index) -> dict[str, Snapshot]:
-    """Run id -> its snapshot, of every run that is not deleted, at one moment.
+def all_snapshots(index: Index, also: Iterable[str] = ()) -> dict[str, Snapshot]:
+    """Run id -> its snapshot, of every run that is not deleted (and of `also`), at one moment.
 
     `ids` are there only where a tail needs them.
     """
     with _moment(index):
-        visible = "run_id IN (SELECT run_id FROM runs WHERE NOT deleted)"
+        visible = (
+            "run_id IN (SELECT run_id FROM runs WHERE NOT deleted"
+            " UNION SELECT value FROM json_each(?))"
+        )
+        more = (json.dumps(list(also)),)
         query = f"SELECT DISTINCT run_id FROM segments WHERE position > compacted AND {visible}"
-        found = {run_id: _snapshot(index, run_id) for (run_id,) in index.db.execute(query)}
-        for run_id, file in index.db.execute(f"SELECT run_id, file FROM parts WHERE {visible}"):
+        found = {run_id: _snapshot(index, run_id) for (run_id,) in index.db.execute(query, more)}
+        query = f"SELECT run_id, file FROM parts WHERE {visible}"
+        for run_id, file in index.db.execute(query, more):
             if run_id not in found:
                 found[run_id] = Snapshot([], [], {}, {})
             if not found[run_id].tails:
@@ -121,7 +134,8 @@ def _snapshot(
     attempt: int | None = None,
 ) -> Snapshot:
     series = index.db.execute(
-        "SELECT name, rank, attempt, id, min_step FROM series WHERE run_id = ?1 AND points > 0"
+        "SELECT name, rank, attempt, id, min_step FROM series WHERE run_id = ?1"
+        " AND points + previews > 0"
         " AND (?2 IS NULL OR name = ?2) AND (?3 IS NULL OR rank = ?3)"
         " AND (?4 IS NULL OR attempt = ?4)",
         (run_id, name, rank, attempt),

@@ -18,6 +18,8 @@ from seamount.tracking.query.filters import Operand
 from seamount.tracking.query.histories import split_rank, values_of
 from seamount.tracking.query.patterns import Texts, one_line
 from seamount.tracking.store.index import Index
+from seamount.tracking.store.inherited import joined_summaries
+from seamount.tracking.store.lineage import forks_among, joins, metric_keys
 
 # Looking each run up by its key costs less than a scan as long as most rows are of other names.
 _IDS = "WITH ids AS MATERIALIZED (SELECT value AS run_id FROM json_each(?1)) "
@@ -150,13 +152,32 @@ def _json_object(data: str, names: Collection[str] | None) -> dict[str, Any]:
 def _aggregates(index: Index, operand: Operand, ids: Collection[str]) -> dict[str, Any]:
     """An aggregate of a metric, under its very name or of the rank after its `@`."""
     found: dict[str, Any] = {}
+    forks = forks_among(index, ids)
     for name, rank in split_rank(operand.name):
-        rows = _summaries(index, name, rank, [i for i in ids if i not in found])
+        for run_id in forks - found.keys() if joins(name) else ():
+            value = _of_fork(index, operand, run_id, name, rank)
+            if value is not None:
+                found[run_id] = value
+        own = (i for i in ids if i not in found and not (i in forks and joins(name)))
+        rows = _summaries(index, name, rank, list(own))
         for run_id, attempts in rows.items():
             value = _aggregate(index, operand, run_id, name, rank, attempts)
             if value is not None:
                 found[run_id] = value
     return found
+
+
+def _of_fork(index: Index, operand: Operand, run_id: str, name: str, rank: int) -> float | None:
+    """An aggregate over what the fork's ancestors lend it and its own points."""
+    kind = operand.kind
+    restarted = len(_summaries(index, name, rank, [run_id]).get(run_id, ())) > 1
+    if kind == "last" or (kind in ("min", "max", "count") and not restarted):
+        for found in joined_summaries(index, run_id, (name, rank)):
+            return {"last": found.last_value, "min": found.min_value, "max": found.max_value,
+                    "count": found.points}[kind]  # fmt: skip
+        return None
+    steps, values = values_of(index, run_id, name, rank)
+    return aggregate(kind, steps, values, operand.step) if values else None
 
 
 def _summaries(
@@ -271,9 +292,12 @@ class _Fields:
 
     def _names(self, table: str) -> dict[str, list[str]]:
         found: dict[str, list[str]] = defaultdict(list)
-        query = f"SELECT DISTINCT run_id, name FROM ids JOIN {table} USING (run_id)"
+        some = " WHERE points > 0" if table == "series" else ""
+        query = f"SELECT DISTINCT run_id, name FROM ids JOIN {table} USING (run_id){some}"
         for run_id, name in self._index.db.execute(_IDS + query, (_json(self._ids),)):
             found[run_id].append(name)
+        for run_id in forks_among(self._index, self._ids) if some else ():
+            found[run_id] = sorted({name for name, _ in metric_keys(self._index, run_id)})
         return found
 
 

@@ -18,6 +18,7 @@ from typing import Any
 from seamount.tracking.artifacts import blob_path, digest_of
 from seamount.tracking.query.run_view import RunView
 from seamount.tracking.query.runs_table import open_run
+from seamount.tracking.store.lineage import trace
 
 NAMESPACE = "source_code"
 _MAX_STATE_BYTES = 1 << 24
@@ -39,8 +40,9 @@ class Audit:
 
 @dataclass(frozen=True)
 class Source:
-    """What a run recorded of its code and environment."""
+    """What a run recorded of its code and environment: `tags` without their namespace."""
 
+    namespace: str
     tags: Mapping[str, str]
     state: Mapping[str, Any]
     has_diff: bool
@@ -55,11 +57,23 @@ def audit(run_id: str, store: str | Path | None = None) -> Audit:
     """What a rerun of the run would lack: code, seeds, packages, configuration, files."""
     run = open_run(run_id, store)
     result, source = Audit(run_id), source_of(run)
+    _origin(result, run)
     _code(result, source)
     _environment(result, source)
     _settings(result, run)
     _files(result, run)
     return result
+
+
+def _origin(result: Audit, run: RunView) -> None:
+    """A fork begins where its parent was: without that it cannot be run again."""
+    if run.row["fork_run_id"] is None:
+        return
+    result.held.append(f"forked from {run.row['fork_run_id']} at step {run.row['fork_step']}")
+    with run.store.index() as index:
+        problem = trace(index, run.run_id)[1]
+    if problem:
+        result.missing.append(f"its origin: {problem}")
 
 
 def source_of(run: RunView) -> Source:
@@ -75,7 +89,7 @@ def source_of(run: RunView) -> Source:
     if "commit" not in own and "mlflow.source.git.commit" in tags:
         own["commit"] = tags["mlflow.source.git.commit"]
     state = _json_file(run, f"{namespace}/state.json", files)
-    return Source(own, state, f"{namespace}/diff.patch" in files)
+    return Source(namespace, own, state, f"{namespace}/diff.patch" in files)
 
 
 def _json_file(run: RunView, name: str, files: Mapping[str, Any]) -> dict[str, Any]:
@@ -187,12 +201,8 @@ def _same(left: Any, right: Any) -> bool:
 
 
 def _own_tags(run: RunView) -> dict[str, str]:
-    described = source_of(run).tags
-    return {
-        key: value
-        for key, value in run.tags.items()
-        if not key.startswith("mlflow.") and key.rpartition("/")[2] not in described
-    }
+    described = ("mlflow.", f"{source_of(run).namespace}/")
+    return {key: value for key, value in run.tags.items() if not key.startswith(described)}
 
 
 def _lasts(run: RunView) -> dict[str, float]:

@@ -1,11 +1,14 @@
 """SQL over a store through DuckDB: reads only, and only the tables named here.
 
-metrics  run_id, name, rank, attempt, step, time, value: points as `history` shows them
-points   the same, with what later attempts of a rank replaced
+metrics  run_id, name, rank, attempt, step, time, value: points as `history` shows them, with what a
+         fork's ancestors lend it; `logged_by` is the run that logged it
+points   run_id, ... value: a run's own, with what later attempts of a rank replaced
+previews the same, and completion: every preview that was logged
+lineage  run_id, ancestor_id, generation, up_to: a fork has its ancestor's points up to that step
 series   run_id, name, rank, attempt, points, bad, last_step, last_value, min_value, max_value
 configs  run_id, name, value (text), number (where it is one): the newest snapshot of a run
 tags     run_id, name, value
-runs     run_id, project, name, owner, state, created, ended, error (JSON)
+runs     run_id, project, name, owner, state, created, ended, error (JSON), fork_run_id, fork_step
 
 Times are UTC. `step` is a double; `whole_step` is the same rounded down, exact beyond 2**53 too.
 """
@@ -13,18 +16,23 @@ Times are UTC. `step` is a double; `whole_step` is the same rounded down, exact 
 from __future__ import annotations
 
 import importlib.util
+import math
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seamount.core.errors import CorruptData, UserError
 from seamount.tracking.configs import as_text
+from seamount.tracking.names import unicode_text
 from seamount.tracking.store.folder import open_store
 from seamount.tracking.store.index import Index
+from seamount.tracking.store.lineage import PROCESS_ONLY, known_ancestors
 
 if TYPE_CHECKING:
     import pyarrow
 
-TABLES = ("metrics", "points", "series", "configs", "tags", "runs")
+TABLES = ("metrics", "points", "previews", "lineage", "series", "configs", "tags", "runs")
+_OF_POINTS = {"metrics", "points", "previews"}
 _TRIES = 10
 
 # The user's SQL comes after these: it can neither read nor write a file, load code, or undo them.
@@ -37,21 +45,37 @@ _LOCK = (
     "SET lock_configuration = true",
 )
 
-_VISIBLE = """run_id, name, rank, attempt, if(isnan(real), step, real) AS step,
+_VISIBLE = """name, rank, attempt, if(isnan(real), step, real) AS step,
     step AS whole_step, make_timestamp(time_us) AS time, value"""
-_VIEWS = f"""
+# What orders steps of one floor exactly: see columns.within.
+_INSIDE = "if(isnan(real), least(step, 9223372036854774784), real)"
+_LENT = f"""SELECT lent.fork_id AS run_id, {_VISIBLE}, shown.run_id AS logged_by
+    FROM shown JOIN lent ON shown.run_id = lent.ancestor_id
+    WHERE (step < limit_step OR (step = limit_step AND {_INSIDE} <= limit_inside))
+    AND {" AND ".join(f"NOT starts_with(name, '{start}')" for start in PROCESS_ONLY)}"""
+
+
+def _views(*, previews: bool, forks: bool, shadows: bool) -> str:
+    """The views of points; a store without previews, forks or deleted parents pays for none."""
+    own = "ANTI JOIN deleted USING (run_id)" if shadows else ""
+    final = "isnan(preview)" if previews else "true"
+    lent = f"UNION ALL {_LENT}" if forks else ""
+    return f"""
 CREATE VIEW every_point AS SELECT * FROM parts UNION ALL SELECT * FROM tails;
-CREATE VIEW points AS SELECT {_VISIBLE} FROM every_point;
-CREATE VIEW metrics AS SELECT {_VISIBLE} FROM every_point
+CREATE VIEW points AS SELECT run_id, {_VISIBLE} FROM every_point {own} WHERE {final};
+CREATE VIEW previews AS SELECT run_id, {_VISIBLE}, if(preview < 0, NULL, preview) AS completion
+    FROM every_point {own} WHERE NOT isnan(preview);
+CREATE VIEW shown AS SELECT * FROM every_point
     LEFT JOIN (SELECT series AS replaced, step AS from_step, inside FROM hidden)
     ON series = replaced
-    WHERE replaced IS NULL OR step < from_step
-    OR (step = from_step AND if(isnan(real), least(step, 9223372036854774784), real) < inside);
+    WHERE {final} AND (replaced IS NULL OR step < from_step
+    OR (step = from_step AND {_INSIDE} < inside));
+CREATE VIEW metrics AS SELECT run_id, {_VISIBLE}, run_id AS logged_by FROM shown {own} {lent};
 """
 
 
 def sql(query: str, store: str | Path | None = None) -> pyarrow.Table:
-    """The answer to one SELECT over metrics, points, series, configs, tags and runs.
+    """The answer to one SELECT over the tables named above.
 
     Everything logged so far is taken in first. Raises UserError for SQL that is wrong, or that
     does anything but read these tables.
@@ -79,9 +103,9 @@ def _answer(index: Index, query: str, listed: list[tuple[str, Path]]) -> Any:
     with duckdb.connect(":memory:", config={"python_enable_replacements": "false"}) as connection:
         _check(connection, query)
         wanted = {table for table in TABLES if table in query.lower()} or set(TABLES)
-        if wanted & {"metrics", "points"}:
+        if wanted & _OF_POINTS:
             _add_points(connection, index, listed)
-        for table in wanted - {"metrics", "points"}:
+        for table in wanted - _OF_POINTS:
             connection.register(table, _SMALL[table](index))
         for statement in _LOCK:
             connection.execute(statement)
@@ -113,7 +137,8 @@ def _add_points(connection: Any, index: Index, listed: list[tuple[str, Path]]) -
     from seamount.tracking.points import parts
     from seamount.tracking.points.snapshots import all_snapshots, tail_points
 
-    snapshots = all_snapshots(index)
+    lent = _lent(index)
+    snapshots = all_snapshots(index, {row[1] for row in lent})
     schema = parts.empty_table().schema.append(pa.field("run_id", pa.string()))
     listed += [(run_id, path) for run_id, each in snapshots.items() for path in each.parts]
     tails = [pa.table([[]] * len(schema), schema=schema)]
@@ -125,7 +150,44 @@ def _add_points(connection: Any, index: Index, listed: list[tuple[str, Path]]) -
     connection.register("parts", _dataset(listed, schema))
     connection.register("tails", pa.concat_tables(tails))
     connection.register("hidden", _hidden(index))
-    connection.execute(_VIEWS)
+    connection.register("lent", _lent_table(lent))
+    ancestors = {above for _, above, *_ in lent}
+    shadows = [(run["run_id"],) for run in index.runs(deleted=True)
+               if run["deleted"] and run["run_id"] in ancestors]  # fmt: skip
+    connection.register("deleted", _table({"run_id": "string"}, shadows))
+    query = "SELECT 1 FROM series WHERE previews > 0 LIMIT 1"
+    previews = index.db.execute(query).fetchone() is not None
+    views = _views(previews=previews, forks=bool(lent), shadows=bool(shadows))
+    connection.execute(views)
+
+
+def _lent(index: Index) -> list[tuple[str, str, int, int | float]]:
+    """(run id, ancestor's id, generation, last step of the ancestor that it has) of every fork."""
+    ids = [row["run_id"] for row in index.runs() if row["fork_run_id"] is not None]
+    return [
+        (run_id, above.run_id, above.generation, above.up_to)
+        for run_id in ids
+        for above in known_ancestors(index, run_id)
+    ]
+
+
+def _lent_table(lent: list[tuple[str, str, int, int | float]]) -> Any:
+    from seamount.tracking.points.columns import bound
+
+    limits = [bound(step) for *_, step in lent]
+    columns = {"fork_id": "string", "ancestor_id": "string", "limit_step": "int64",
+               "limit_inside": "float64"}  # fmt: skip
+    rows = [
+        (fork, above, int(floor), float(inside))
+        for (fork, above, *_), (floor, inside) in zip(lent, limits, strict=True)
+    ]
+    return _table(columns, rows)
+
+
+def _lineage(index: Index) -> Any:
+    columns = {"run_id": "string", "ancestor_id": "string", "generation": "int64",
+               "up_to": "float64"}  # fmt: skip
+    return _table(columns, [(*row[:3], float(row[3])) for row in _lent(index)])
 
 
 def _dataset(listed: list[tuple[str, Path]], schema: Any) -> Any:
@@ -180,11 +242,17 @@ def _configs(index: Index) -> Any:
     for run in index.runs():
         snapshots = index.configs(run["run_id"])
         for name, value in (snapshots[-1]["values"] if snapshots else {}).items():
-            number = float(value) if type(value) in (int, float) else None
-            rows.append((run["run_id"], name, as_text(value), number))
+            rows.append((run["run_id"], name, unicode_text(as_text(value)), _number(value)))
     return _table(
         {"run_id": "string", "name": "string", "value": "string", "number": "float64"}, rows
     )
+
+
+def _number(value: Any) -> float | None:
+    """A config's value as SQL has it; an integer beyond doubles is infinite."""
+    if type(value) is int and abs(value) > sys.float_info.max:
+        return math.inf if value > 0 else -math.inf
+    return float(value) if type(value) in (int, float) else None
 
 
 def _tags(index: Index) -> Any:
@@ -200,10 +268,15 @@ def _runs(index: Index) -> Any:
     columns = {
         "run_id": "string", "project": "string", "name": "string", "owner": "string",
         "state": "string", "created_us": "timestamp[us]", "ended_us": "timestamp[us]",
-        "error": "string",
+        "error": "string", "fork_run_id": "string", "fork_step": "float64",
     }  # fmt: skip
-    rows = [tuple(run[column] for column in columns) for run in index.runs()]
+    rows = [tuple(_as(kind, run[column]) for column, kind in columns.items())
+            for run in index.runs()]  # fmt: skip
     return _table({name.removesuffix("_us"): kind for name, kind in columns.items()}, rows)
+
+
+def _as(kind: str, value: Any) -> Any:
+    return float(value) if kind == "float64" and value is not None else value
 
 
 def _table(columns: dict[str, str], rows: list[tuple[Any, ...]]) -> Any:
@@ -218,4 +291,6 @@ def _table(columns: dict[str, str], rows: list[tuple[Any, ...]]) -> Any:
     })  # fmt: skip
 
 
-_SMALL = {"series": _series, "configs": _configs, "tags": _tags, "runs": _runs}
+_SMALL = {
+    "series": _series, "configs": _configs, "tags": _tags, "runs": _runs, "lineage": _lineage,
+}  # fmt: skip

@@ -18,6 +18,7 @@ from typing import Any
 from seamount.core.errors import UserError
 from seamount.tracking.query.filters import Column, Operand
 from seamount.tracking.query.frames import Frame, frame
+from seamount.tracking.query.permutation import permuted
 from seamount.tracking.query.ranks import correlation, epsilon, ranks
 from seamount.tracking.query.runs_table import Where, runs
 
@@ -71,7 +72,6 @@ def importance(
     where: Where = None,
     *,
     aggregate: str = "last",
-    permutations: bool = True,
     seed: int = 0,
     project: str | None = None,
     search: str | None = None,
@@ -99,7 +99,7 @@ def importance(
     values = [float(row[key]) for row in rows]
     names = {str(o): o.name for o in table.columns if o.kind == "config"}
     configs = {name: [row[shown] for row in rows] for shown, name in names.items()}
-    found = of_columns(configs, values, seed, permutations)
+    found = of_columns(configs, values, seed)
     found.metric = key
     if table.total > len(rows):
         left_out = table.total - len(rows)
@@ -107,22 +107,17 @@ def importance(
     return found
 
 
-def of_columns(
-    configs: dict[str, list[Any]], values: list[float], seed: int = 0, permutations: bool = True
-) -> Importance:
+def of_columns(configs: dict[str, list[Any]], values: list[float], seed: int = 0) -> Importance:
     """The same of plain columns; None is a run without the config."""
     varying = {name: column for name, column in configs.items() if _varies(column)}
     effects = [_effect(name, column, values, seed) for name, column in varying.items()]
     result = Importance("", len(values), effects)
     result.notes += _notes(len(values), len(configs) - len(varying), len(effects))
     _mark_twins(effects, varying)
-    if permutations:
-        from seamount.tracking.query.permutation import permuted
-
-        measured, note = permuted(varying, values, seed)
-        result.notes.append(note)
-        for effect in effects:
-            effect.permutation = measured.get(effect.config)
+    measured, note = permuted(varying, values, seed)
+    result.notes.append(note)
+    for effect in effects:
+        effect.permutation = measured.get(effect.config)
     effects.sort(key=lambda e: (-abs(e.effect or 0.0), e.config))
     return result
 
@@ -152,9 +147,9 @@ def _effect(name: str, column: list[Any], values: list[float], seed: int) -> Eff
 
 
 def as_numbers(column: list[Any]) -> list[float] | None:
-    """The column as numbers; two texts become 0 and 1 (in their order), more are None."""
-    if all(isinstance(value, int | float) and math.isfinite(value) for value in column):
-        return [float(value) for value in column]
+    """The column as numbers to rank; two texts become 0 and 1 (in their order), more are None."""
+    if all(isinstance(value, int | float) and value == value for value in column):
+        return column
     texts = sorted({_key(value) for value in column})
     return [float(texts.index(_key(v))) for v in column] if len(texts) == 2 else None
 

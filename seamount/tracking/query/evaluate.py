@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from seamount.tracking.configs import as_text
 from seamount.tracking.query.filters import TIME, And, Expression, Not, Operand, Or, Test
+from seamount.tracking.query.frames import micros
 from seamount.tracking.query.patterns import Texts, compile_pattern, lines
 
 FIELDS = frozenset(
@@ -114,6 +115,11 @@ def predicate(test: Test) -> Callable[[Any], bool]:
         if kind == "matches":
             return lambda value: holds(lambda _: lines([as_text(value)]))
         return lambda value: holds(lambda _: as_text(value).encode("utf-8", "replace"))
+    if kind == "contains":
+        return lambda value: (
+            test.value
+            in ([as_text(part) for part in value] if isinstance(value, list) else as_text(value))
+        )
     if kind == "in":
         equals = [_comparison("=", test.operand, value) for value in test.value]
         return lambda value: any(equal(value) for equal in equals)
@@ -172,10 +178,7 @@ def _as_number(value: Any) -> int | float | None:
 
 def _as_time(value: Any) -> int:
     """Microseconds since 1970 UTC of a stored time or of a literal."""
-    if not isinstance(value, datetime.datetime):
-        return int(value)
-    since = _utc(value) - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-    return since // datetime.timedelta(microseconds=1)
+    return micros(value) if isinstance(value, datetime.datetime) else int(value)
 
 
 def _as_moment(value: Any) -> datetime.datetime | None:

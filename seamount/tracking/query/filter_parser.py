@@ -4,7 +4,7 @@ filter  := all ("or" all)*            all := one ("and" one)*
 one     := "not" one | "(" filter ")" | test
 test    := attribute ("=" | "!=" | "<" | "<=" | ">" | ">=") value
          | attribute ["not"] "in" "(" value ("," value)* ")"
-         | attribute ["not"] ("like" | "ilike" | "matches") text
+         | attribute ["not"] ("like" | "ilike" | "matches" | "contains") text
          | attribute ["not"] "exists"
 """
 
@@ -34,8 +34,8 @@ from seamount.tracking.query.filters import (
 from seamount.tracking.query.mistakes import QueryError
 
 MAX_CHARS, MAX_DEPTH = 100_000, 100
-_KEYWORDS = ("and", "or", "not", "in", "like", "ilike", "matches", "exists", "true", "false")
-_EXPECTED_TEST = "= != < <= > >=, [not] in, like, ilike, matches or exists"
+_KEYWORDS = ("and", "or", "not", "in", *TEXT_TESTS, "exists", "true", "false")
+_EXPECTED_TEST = "= != < <= > >=, [not] in, like, ilike, matches, contains or exists"
 
 
 def parse_filter(query: str) -> Expression:
@@ -118,7 +118,7 @@ class _Reader:
         if token.kind == "sign" and token.value in COMPARISONS and not negated:
             self._place += 1
             return token.value
-        self._fail("in, like, ilike, matches or exists" if negated else _EXPECTED_TEST)
+        self._fail("in, like, ilike, matches, contains or exists" if negated else _EXPECTED_TEST)
 
     def operand(self) -> Operand:
         """An attribute or an aggregate."""

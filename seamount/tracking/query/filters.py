@@ -23,11 +23,12 @@ TEXT, TIME, NUMBER, ANY = "text", "time", "number", "any"
 METADATA = {
     "run_id": TEXT, "name": TEXT, "project": TEXT, "owner": TEXT, "state": TEXT, "error": TEXT,
     "created": TIME, "ended": TIME, "duration": NUMBER,
+    "fork_run_id": TEXT, "fork_step": NUMBER,
 }  # fmt: skip
 AGGREGATES = ("last", "min", "max", "mean", "count", "at")
 NAMED = ("config", "tag", "file")
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
-TEXT_TESTS = ("like", "ilike", "matches")
+TEXT_TESTS = ("like", "ilike", "matches", "contains")
 
 WORD = re.compile(r"(?:[^\W\d]|\*)[\w./@*-]*")
 
@@ -167,6 +168,10 @@ class Column:
         """The text matches an extended regex."""
         return self._test("matches", pattern)
 
+    def contains(self, part: str) -> Test:
+        """The text holds `part`, or the list has it as an element."""
+        return self._test("contains", part)
+
     def exists(self) -> Test:
         """There is a value."""
         return Test(self.operand, "exists")
@@ -224,7 +229,8 @@ def file(name: str) -> Column:
 
 
 def attribute(name: str) -> Column:
-    """What every run has: run_id, name, project, owner, state, error, created, ended, duration."""
+    """What every run has: run_id, name, project, owner, state, error, created, ended, duration;
+    a fork also fork_run_id and fork_step."""
     from seamount.core.registry import unknown
 
     if name not in METADATA:
@@ -235,7 +241,8 @@ def attribute(name: str) -> Column:
 def checked(test: Test) -> Test:
     """`test` if its value can be compared with its operand; raises UserError (or QueryError)."""
     values = test.value if test.operator.endswith("in") else (test.value,)
-    if test.operator.removeprefix("not ") in TEXT_TESTS:
+    kind = test.operator.removeprefix("not ")
+    if kind in TEXT_TESTS and not (kind == "contains" and test.operand.kind == "any"):
         return _checked_pattern(test)
     if test.operand.kind == "any":
         raise UserError("`any` can only be matched: any matches 'PATTERN'")
@@ -249,7 +256,8 @@ def _checked_pattern(test: Test) -> Test:
 
     if not isinstance(test.value, str):
         raise UserError(f"{test.operand} {test.operator} needs a text, not {test.value!r}")
-    compile_text_test(test)
+    if not test.operator.endswith("contains"):
+        compile_text_test(test)
     return test
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from seamount.core.errors import UserError
 from seamount.tracking.configs import as_text
+from seamount.tracking.names import unicode_text
+from seamount.tracking.steps import FIRST_US, LAST_US
 
 _WIDE = 1 << 63
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
@@ -67,8 +69,14 @@ def frame(names: Sequence[str], rows: list[tuple[Any, ...]], times: Sequence[str
 
 
 def moment(time_us: int) -> datetime.datetime:
-    """Microseconds since 1970 UTC as a datetime in UTC."""
-    return _EPOCH + datetime.timedelta(microseconds=time_us)
+    """Microseconds since 1970 UTC as a datetime in UTC; outside the years 1 to 9999 their ends."""
+    return _EPOCH + datetime.timedelta(microseconds=min(max(time_us, FIRST_US), LAST_US))
+
+
+def micros(value: datetime.datetime) -> int:
+    """A datetime as microseconds since 1970 UTC, exactly; one without a zone is in UTC."""
+    aware = value if value.tzinfo else value.replace(tzinfo=datetime.UTC)
+    return (aware - _EPOCH) // datetime.timedelta(microseconds=1)
 
 
 def _uniform(values: list[Any]) -> list[Any]:
@@ -81,8 +89,8 @@ def _uniform(values: list[Any]) -> list[Any]:
             kinds = {list}
     wide = kinds == {int} and any(v is not None and not -_WIDE <= v < _WIDE for v in values)
     if len(kinds) <= 1 and not kinds & {list, dict} and not wide:
-        return values
-    return [None if v is None else as_text(v) for v in values]
+        return [unicode_text(v) if type(v) is str else v for v in values]
+    return [None if v is None else unicode_text(as_text(v)) for v in values]
 
 
 def _need(module: str, how: str) -> Any:

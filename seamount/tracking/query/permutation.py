@@ -53,10 +53,13 @@ def permuted(columns: dict[str, list[Any]], values: list[float], seed: int) -> t
 
 
 def _coded(column: list[Any]) -> list[float]:
-    """Numbers as they are, anything else by its place among the sorted texts; absent is -1."""
-    present = [value for value in column if value is not None]
-    if all(isinstance(value, int | float) for value in present):
-        lowest = min(present)
-        return [float(lowest - 1 if value is None else value) for value in column]
-    texts = sorted({str(value) for value in present})
-    return [-1.0 if value is None else float(texts.index(str(value))) for value in column]
+    """Each value's place among the sorted ones (numbers, else texts); absent and NaN are -1.
+
+    A forest asks for the order alone; scikit-learn takes no infinity, nothing beyond float32.
+    """
+    given = [None if value != value else value for value in column]
+    numeric = all(isinstance(value, int | float) for value in given if value is not None)
+    keys = [value if numeric or value is None else str(value) for value in given]
+    ordered = sorted({key for key in keys if key is not None})
+    places = {key: float(place) for place, key in enumerate(ordered)}
+    return [places.get(key, -1.0) for key in keys]

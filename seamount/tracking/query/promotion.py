@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from seamount.core.errors import UserError
-from seamount.core.registry import unknown
 from seamount.tracking.query.best_run import checkpoint_at
 from seamount.tracking.query.run_view import RunView
 from seamount.tracking.query.runs_table import open_run
@@ -40,15 +39,13 @@ def promote(
 
 
 def _source(run: RunView, file: str | None) -> str:
-    names = run.artifacts
-    if file is None:
-        found, reason = checkpoint_at(names, None)
-        if found is None:
-            raise UserError(f"run {run.run_id}: {reason}; give --file")
-        return found
-    if file not in names and not any(name.startswith(f"{file}/") for name in names):
-        raise unknown("file", file, list(names))
-    return file
+    if file is not None:
+        run.files_of(file)  # raises where there is none, before a model is made
+        return file
+    found, reason = checkpoint_at(run.artifacts, None)
+    if found is None:
+        raise UserError(f"run {run.run_id}: {reason}; give --file")
+    return found
 
 
 def _client(uri: str) -> Any:
@@ -87,21 +84,15 @@ def _digest(run: RunView, source: str) -> str:
     """Names the file or folder and its content."""
     from seamount.core import storage
 
-    below = {
-        name: entry["digest"]
-        for name, entry in run.artifacts.items()
-        if name == source or name.startswith(f"{source}/")
-    }
+    below = {name: entry["digest"] for name, entry in run.files_of(source).items()}
     return storage.digest_of([source, below])
 
 
 def _snapshot(run: RunView, source: str, digest: str) -> Path:
     """A folder that holds the content as it now is, whatever the run logs later under its name."""
     folder = run.store.folder / "artifacts" / "models" / digest[:32]
-    single = run.file_path(source).is_file()
-    names = [source] if single else [n for n in run.artifacts if n.startswith(f"{source}/")]
-    for name in names:
-        below = name.rpartition("/")[2] if single else name.removeprefix(f"{source}/")
+    for name in run.files_of(source):
+        below = name.rpartition("/")[2] if name == source else name.removeprefix(f"{source}/")
         target = folder / below
         if not target.exists():
             run.copy_to(name, target)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,16 +11,17 @@ from typing import Any
 
 from seamount.core.errors import CorruptData, UserError, explain_os_error
 from seamount.core.registry import unknown
-from seamount.tracking.artifacts import blob_path, digest_of
+from seamount.tracking.artifacts import blob_path, digest_of, is_partial, partial_name
 from seamount.tracking.names import check_artifact_path
 from seamount.tracking.query.attributes import IndexSource, duration_s, error_text
 from seamount.tracking.query.filter_parser import parse_operand
 from seamount.tracking.query.filters import TIME
 from seamount.tracking.query.frames import Frame, frame, moment
-from seamount.tracking.query.histories import points_of, split_rank
+from seamount.tracking.query.histories import split_rank
 from seamount.tracking.store.folder import Store
 from seamount.tracking.store.index import Summary
-from seamount.tracking.store.series import strings
+from seamount.tracking.store.lineage import metric_keys
+from seamount.tracking.store.series import string_keys, strings
 
 
 @dataclass
@@ -100,21 +100,46 @@ class RunView:
         }
         return dict(sorted((foreign | files).items()))
 
-    def series(self, name: str, rank: int = 0) -> Frame:
-        """A metric's points by step (`step`, `value`, `time`), or a string series."""
+    def files_of(self, name: str) -> dict[str, dict[str, Any]]:
+        """The entries of the file `name`, or of all files below a folder of that name.
+
+        Raises UserError where the run has neither.
+        """
+        every = self.artifacts
+        found = {n: e for n, e in every.items() if n == name or n.startswith(f"{name}/")}
+        if not found:
+            raise unknown("file", name, list(every))
+        return found
+
+    def series(
+        self,
+        name: str,
+        rank: int = 0,
+        *,
+        lineage: bool = True,
+        include_previews: bool = False,
+    ) -> Frame:
+        """A metric's points by step (`step`, `value`, `time`), or a string series.
+
+        With previews also `preview` and `preview_completion`. A fork has its ancestors' before its
+        own unless not `lineage`; raises UserError where one is gone.
+        """
+        how = {"lineage": lineage, "include_previews": include_previews}
         with self.store.index() as index:
             for metric, of_rank in split_rank(name) if rank == 0 else [(name, rank)]:
-                if index.has_metric(self.run_id, metric, of_rank):
-                    points = points_of(index, self.run_id, metric, of_rank)
-                    rows = [(p.step, p.value, p.time_us) for p in points]
-                    return frame(("step", "value", "time"), rows, ["time"])
-            texts = strings(index, self.run_id, name, rank)
+                if index.has_metric(self.run_id, metric, of_rank, **how):
+                    columns = ["step", "value", "time_us"]
+                    columns += ["preview", "preview_completion"] if include_previews else []
+                    points = index.history(self.run_id, metric, of_rank, **how)
+                    rows = [tuple(getattr(p, each) for each in columns) for p in points]
+                    return frame([c.removesuffix("_us") for c in columns], rows, ["time"])
+            texts = strings(index, self.run_id, name, rank, lineage=lineage)
             if not texts:
-                known = index.db.execute(
-                    "SELECT name FROM series WHERE run_id = ?1 UNION"
-                    " SELECT name FROM strings WHERE run_id = ?1", (self.run_id,)
-                ).fetchall()  # fmt: skip
-                raise unknown("series", name, [text for (text,) in known])
+                keys = [
+                    *metric_keys(index, self.run_id, **how),
+                    *string_keys(index, self.run_id, lineage=lineage),
+                ]
+                raise unknown("series", name, sorted({text for text, _ in keys}))
             return frame(("step", "value"), texts)
 
     def download(self, name: str, to: str | Path = ".", *, version: int = -1) -> Path:
@@ -125,12 +150,9 @@ class RunView:
         an unknown name, CorruptData for changed content.
         """
         check_artifact_path(name)
-        below = [each for each in self.artifacts if each.startswith(f"{name}/")]
-        if name not in self.artifacts and not below:
-            raise unknown("file", name, list(self.artifacts))
         target = Path(to) / name
         try:
-            for each in below or [name]:
+            for each in self.files_of(name):
                 self.copy_to(each, Path(to) / each, version)
         except OSError as error:
             raise explain_os_error(error, f"downloading {name} to {to}") from error
@@ -153,14 +175,21 @@ class RunView:
                 "was changed (`seamount track verify` names all such files)"
             )
         target.parent.mkdir(parents=True, exist_ok=True)
-        partial = target.with_name(f".{os.urandom(6).hex()}.partial")
-        shutil.copyfile(source, partial)
-        partial.replace(target)
+        partial = partial_name(target)
+        try:
+            shutil.copyfile(source, partial)
+            partial.replace(target)
+        finally:
+            partial.unlink(missing_ok=True)
 
     def _content(self, name: str, version: int) -> tuple[str | None, Path]:
-        query = "SELECT digest FROM files WHERE run_id = ? AND name = ? ORDER BY time_us"
+        query = (
+            "SELECT digest, time_us, segment_id FROM files WHERE run_id = ?1 AND name = ?2"
+            " UNION ALL SELECT digest, time_us, segment_id FROM file_series"
+            " WHERE run_id = ?1 AND path = ?2 ORDER BY time_us, segment_id"
+        )
         with self.store.index() as index:
-            digests = [d for (d,) in index.db.execute(query, (self.run_id, name))]
+            digests = [d for d, *_ in index.db.execute(query, (self.run_id, name))]
         if not digests:
             return None, self._shown()[name]
         if not -len(digests) <= version < len(digests):
@@ -173,7 +202,7 @@ class RunView:
             path.relative_to(root).as_posix(): path
             for root in self._roots()
             for path in root.rglob("*")
-            if path.is_file() and not path.is_symlink()
+            if path.is_file() and not path.is_symlink() and not is_partial(path)
         }
 
     def _roots(self) -> list[Path]:
@@ -185,7 +214,10 @@ class RunView:
         return plain_row(self.row)
 
 
-_ROW = ("run_id", "project", "name", "owner", "state", "created_us", "ended_us")
+_ROW = (
+    "run_id", "project", "name", "owner", "state", "created_us", "ended_us", "fork_run_id",
+    "fork_step",
+)  # fmt: skip
 
 
 def plain_row(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,11 +17,12 @@ from seamount.tracking.query.attributes import IndexSource, each_config
 from seamount.tracking.query.evaluate import Source, operands, select
 from seamount.tracking.query.filter_parser import parse_filter, parse_operand
 from seamount.tracking.query.filters import TIME, And, Column, Expression, Operand, Test, checked
-from seamount.tracking.query.frames import Frame, moment
+from seamount.tracking.query.frames import Frame, micros, moment
 from seamount.tracking.query.patterns import compile_pattern
 from seamount.tracking.query.run_view import RunView
 from seamount.tracking.store.folder import Store, open_store
 from seamount.tracking.store.index import Index
+from seamount.tracking.store.lineage import forks_among, metric_keys
 
 Where = str | Expression | None
 COLUMNS = ("run_id", "project", "name", "owner", "state", "created", "ended", "duration")
@@ -47,12 +48,11 @@ class RunTable:
     @property
     def frame(self) -> Frame:
         """The columns as plain lists."""
-        names = [(str(operand), operand.type == TIME) for operand in self.columns]
-        table = {
-            name: [_micros(view.known[name]) if time else view.known[name] for view in self.views]
-            for name, time in names
-        }
-        return Frame(table, frozenset(name for name, time in names if time))
+        table = {str(o): [view.known[str(o)] for view in self.views] for o in self.columns}
+        times = frozenset(str(operand) for operand in self.columns if operand.type == TIME)
+        for name in times:
+            table[name] = [None if value is None else micros(value) for value in table[name]]
+        return Frame(table, times)
 
     def rows(self) -> list[dict[str, Any]]:
         """A dict a run; moments as datetimes in UTC."""
@@ -100,7 +100,7 @@ def runs(
         rows = {row["run_id"]: row for row in _in_project(index, project, deleted)}
         source = IndexSource(index, rows, [*operands(filter_), *(key for key, _ in keys)])
         ids = list(rows) if filter_ is None else _kept(rows, select(filter_, rows, source))
-        ordered = in_order(ids, keys, source)
+        ordered = sorted_ids(ids, keys, source)
         page = ordered[offset : None if limit is None else offset + limit]
         return _table(found, index, rows, page, wanted, len(ids))
 
@@ -166,7 +166,7 @@ def _kept(rows: Mapping[str, Any], selected: set[str]) -> list[str]:
     return [run_id for run_id in rows if run_id in selected]
 
 
-def in_order(ids: list[str], keys: list[tuple[Operand, bool]], source: Source) -> list[str]:
+def sorted_ids(ids: list[str], keys: list[tuple[Operand, bool]], source: Source) -> list[str]:
     """By the first key, equal ones by the next, then newest first; no value comes last."""
     for operand, descending in reversed(keys):
         values = source.values(operand, ids)
@@ -223,15 +223,10 @@ def _names(index: Index, kind: str, page: list[str]) -> set[str]:
     table, column = {"tag": ("tags", "key"), "file": ("files", "name")}.get(
         kind, ("series", "name")
     )
+    some = " AND points > 0" if table == "series" else ""
     ids = "(SELECT value FROM json_each(?))"
-    query = f"SELECT DISTINCT {column} FROM {table} WHERE run_id IN {ids}"
-    return {name for (name,) in index.db.execute(query, (json.dumps(page),))}
-
-
-def _micros(value: Any) -> int | None:
-    import datetime
-
-    if value is None:
-        return None
-    since = value - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-    return since // datetime.timedelta(microseconds=1)
+    query = f"SELECT DISTINCT {column} FROM {table} WHERE run_id IN {ids}{some}"
+    found = {name for (name,) in index.db.execute(query, (json.dumps(page),))}
+    for fork in forks_among(index, page) if some else ():
+        found |= {name for name, _ in metric_keys(index, fork)}
+    return found

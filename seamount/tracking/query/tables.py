@@ -18,16 +18,20 @@ from seamount.tracking.query.run_view import RunView, plain_row
 from seamount.tracking.query.runs_table import RunTable, Where, runs
 from seamount.tracking.store.folder import open_store
 from seamount.tracking.store.index import Index, Point
+from seamount.tracking.store.lineage import ancestors, describe, known_ancestors, metric_keys
+from seamount.tracking.store.series import string_keys, timed_strings
 
 if TYPE_CHECKING:
     from seamount.tracking.points.columns import Columns
 
+_POINT = ("step", "value", "time_us")
+_PREVIEW = ("preview", "preview_completion")
 _POINT_COLUMNS = ("run_id", "metric", "rank", "step", "value", "time")
 StepRange = tuple[float | None, float | None]
 
 
 def run(store: str | Path | None, run_id: str) -> dict[str, Any]:
-    """One run with config (newest snapshot), snapshots, tags, files and metric summaries."""
+    """One run with config (newest snapshot), snapshots, tags, files, metric summaries, lineage."""
     opened = open_store(store, create=False)
     opened.refresh(check_run_id(run_id))
     with opened.index() as index:
@@ -35,35 +39,74 @@ def run(store: str | Path | None, run_id: str) -> dict[str, Any]:
         snapshots = index.configs(run_id)
         return row | {
             "config": snapshots[-1]["values"] if snapshots else {},
-            "snapshots": [{"digest": s["digest"], "time_us": s["time_us"]} for s in snapshots],
+            "snapshots": [{k: s[k] for k in s if k != "values"} for s in snapshots],
             "tags": index.tags(run_id),
             "files": index.files(run_id),
             "metrics": [asdict(summary) for summary in index.summaries(run_id)],
+            "lineage": describe(index, run_id),
         }
 
 
+def lineage(store: str | Path | None, run_id: str) -> dict[str, Any]:
+    """The runs that a run was forked from, and those forked from it.
+
+    {"run_id", "ancestors", "descendants", "problem"}: see store.lineage.describe.
+    """
+    opened = open_store(store, create=False)
+    opened.run_folder(run_id)
+    opened.refresh()
+    with opened.index() as index:
+        return describe(index, run_id)
+
+
 def points(
-    store: str | Path | None, run_id: str, metric: str, rank: int = 0
+    store: str | Path | None,
+    run_id: str,
+    metric: str,
+    rank: int = 0,
+    *,
+    lineage: bool = True,
+    include_previews: bool = False,
 ) -> list[dict[str, Any]]:
-    """Points {"step", "value", "time_us"} of a metric by step; raises UserError if unknown."""
-    with _metric(store, run_id, metric, rank) as index:
-        return [asdict(point) for point in index.history(run_id, metric, rank)]
+    """Points {"step", "value", "time_us"} of a metric by step; raises UserError if unknown.
+
+    A fork has its ancestors' points before its own unless not `lineage`; raises UserError where
+    one is gone. With previews each has "preview" and "preview_completion" too.
+    """
+    how = {"lineage": lineage, "include_previews": include_previews}
+    with _metric(store, run_id, metric, rank, how) as index:
+        names = _POINT + (_PREVIEW if include_previews else ())
+        found = index.history(run_id, metric, rank, **how)
+        return [{name: getattr(point, name) for name in names} for point in found]
 
 
-def columns(store: str | Path | None, run_id: str, metric: str, rank: int = 0) -> Columns:
+def columns(
+    store: str | Path | None,
+    run_id: str,
+    metric: str,
+    rank: int = 0,
+    *,
+    lineage: bool = True,
+    include_previews: bool = False,
+) -> Columns:
     """The same points as numpy columns (needs the extra `query`)."""
-    with _metric(store, run_id, metric, rank) as index:
-        return index.columns(run_id, metric, rank)
+    how = {"lineage": lineage, "include_previews": include_previews}
+    with _metric(store, run_id, metric, rank, how) as index:
+        return index.columns(run_id, metric, rank, **how)
 
 
 @contextmanager
-def _metric(store: str | Path | None, run_id: str, metric: str, rank: int) -> Iterator[Index]:
+def _metric(
+    store: str | Path | None, run_id: str, metric: str, rank: int, how: dict[str, bool]
+) -> Iterator[Index]:
     """The index, once the run was taken in and the metric is found there."""
     opened = open_store(store, create=False)
     opened.refresh(check_run_id(run_id))
     with opened.index() as index:
         index.run(run_id)
-        if not index.has_metric(run_id, metric, rank):
+        if how["lineage"]:
+            ancestors(index, run_id)
+        if not index.has_metric(run_id, metric, rank, **how):
             raise _unknown_metric(index, run_id, metric, rank)
         yield index
 
@@ -74,19 +117,23 @@ def metrics(
     *,
     step_range: StepRange = (None, None),
     tail: int | None = None,
+    lineage: bool = True,
+    include_previews: bool = False,
     **which: Any,
 ) -> Frame:
     """Every point of the metrics whose names match `metric` (an extended regex).
 
-    One row a point: run_id, metric, rank, step, value, time; by run, metric, rank and step.
-    `step_range` is inclusive, `tail` keeps the last points of each series. `which` (store, project,
-    search, sort, limit) selects runs as `runs` does.
+    One row a point: run_id, metric, rank, step, value, time; by run, metric, rank and step; with
+    previews also preview and preview_completion. `step_range` is inclusive, `tail` keeps the last
+    points of each series. A fork has its ancestors' points before its own unless not `lineage`.
+    `which` (store, project, search, sort, limit) selects runs as `runs` does.
     """
 
     def cut(found: list[Point]) -> list[Point]:
         return found if tail is None else found[max(0, len(found) - tail) :]
 
-    return _points_frame(metric, runs(where, columns=(), **which), step_range, cut)
+    how = {"lineage": lineage, "include_previews": include_previews}
+    return _points_frame(metric, runs(where, columns=(), **which), step_range, cut, how)
 
 
 def buckets(
@@ -98,6 +145,8 @@ def buckets(
     store: str | Path | None = None,
     project: str | None = None,
     search: str | None = None,
+    lineage: bool = True,
+    include_previews: bool = False,
 ) -> Frame:
     """As `metrics`, but at most `limit` points a series, among them each bucket's first, lowest,
     highest and last: no spike is hidden."""
@@ -112,21 +161,24 @@ def buckets(
 
         return [found[at] for at in envelope(np.array([p.value for p in found]), limit)]
 
-    return _points_frame(metric, selected, step_range, thin)
+    how = {"lineage": lineage, "include_previews": include_previews}
+    return _points_frame(metric, selected, step_range, thin, how)
 
 
-def series(name: str, where: Where = None, **which: Any) -> Frame:
+def series(name: str, where: Where = None, *, lineage: bool = True, **which: Any) -> Frame:
     """Every text of the string series whose names match `name` (an extended regex).
 
-    One row a text: run_id, series, rank, step, value, time.
+    One row a text: run_id, series, rank, step, value, time. A fork has its ancestors' texts before
+    its own unless not `lineage`.
     """
     pattern = compile_pattern(name)
-    query = "SELECT name, rank, step, value, time_us FROM strings WHERE run_id = ?"
-    order = " ORDER BY name, rank, step, time_us, segment_id, sequence"
     rows: list[tuple[Any, ...]] = []
     for view, index in _each(runs(where, columns=(), **which)):
-        found = index.db.execute(query + order, (view.run_id,))
-        rows += [(view.run_id, *row) for row in found if pattern.matches(row[0])]
+        joined = lineage and bool(known_ancestors(index, view.run_id))
+        for text, rank in string_keys(index, view.run_id, lineage=joined):
+            if pattern.matches(text):
+                found = timed_strings(index, view.run_id, text, rank, lineage=joined)
+                rows += [(view.run_id, text, rank, step, value, us) for step, us, value in found]
     return frame(("run_id", "series", "rank", "step", "value", "time"), rows, ["time"])
 
 
@@ -163,23 +215,28 @@ def _points_frame(
     selected: RunTable,
     step_range: StepRange,
     cut: Callable[[list[Point]], list[Point]],
+    how: dict[str, bool],
 ) -> Frame:
     pattern = compile_pattern(metric)
     low, high = step_range
+    extra = _PREVIEW if how["include_previews"] else ()
     rows: list[tuple[Any, ...]] = []
     for view, index in _each(selected):
-        for summary in index.summaries(view.run_id):
-            if not pattern.matches(summary.name):
+        for name, rank in metric_keys(index, view.run_id, **how):
+            if not pattern.matches(name):
                 continue
-            found = points_of(index, view.run_id, summary.name, summary.rank)
+            found = points_of(index, view.run_id, name, rank, **how)
             inside = [
                 p
                 for p in found
                 if (low is None or p.step >= low) and (high is None or p.step <= high)
             ]
-            head = (view.run_id, summary.name, summary.rank)
-            rows += [(*head, p.step, p.value, p.time_us) for p in cut(inside)]
-    return frame(_POINT_COLUMNS, rows, ["time"])
+            head = (view.run_id, name, rank)
+            rows += [
+                (*head, p.step, p.value, p.time_us, *(getattr(p, each) for each in extra))
+                for p in cut(inside)
+            ]
+    return frame(_POINT_COLUMNS + extra, rows, ["time"])
 
 
 def _each(selected: RunTable) -> Iterator[tuple[RunView, Index]]:
@@ -191,7 +248,7 @@ def _each(selected: RunTable) -> Iterator[tuple[RunView, Index]]:
 
 
 def _unknown_metric(index: Index, run_id: str, metric: str, rank: int) -> UserError:
-    known = [s.name for s in index.summaries(run_id) if s.rank == rank]
+    known = [name for name, of_rank in metric_keys(index, run_id) if of_rank == rank]
     if known:
         return unknown("metric", metric, known)
     return UserError(f"rank {rank} of run {run_id} logged no metrics")

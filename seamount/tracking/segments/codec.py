@@ -5,7 +5,8 @@ Frame = `<II` length and CRC-32 of the body, then the body of `length` bytes (al
 Body of a record = `<BBHQq`: kind, flags, 0, sequence number, time in microseconds since 1970 UTC;
 then by kind
     KEYS     `<I` set id, JSON array of metric names (later METRICS name them by that id)
-    METRICS  `<I` set id, step (`<q`, or `<d` with FLOAT_STEP set), one `<d` a name of the set
+    METRICS  `<I` set id, step (`<q`, or `<d` with FLOAT_STEP set), one `<d` a name of the set;
+             with PREVIEW set one more `<d`: how far it was, 0 to 1, NaN where that was not said
     EVENT    JSON object with "kind" (config, tags, files, strings, state, ...)
     SEAL     JSON object; always last: the writer closed the segment on purpose
 Sequence numbers count the records of one strand (host, rank, pid, start) from 0 without a gap, also
@@ -28,11 +29,12 @@ FORMAT_VERSION = 1
 MAX_BODY_BYTES = 1 << 26
 
 KEYS, METRICS, EVENT, SEAL = 1, 2, 3, 4
-FLOAT_STEP, AUTO_STEP = 1, 2
+FLOAT_STEP, AUTO_STEP, PREVIEW = 1, 2, 4
 
 FRAME = struct.Struct("<II")
 _PREFIX = struct.Struct("<BBHQq")
 _SET = struct.Struct("<I")
+_COMPLETION = struct.Struct("<d")
 _METRICS_INT = struct.Struct("<BBHQqIq")
 _METRICS_FLOAT = struct.Struct("<BBHQqId")
 
@@ -63,7 +65,7 @@ class Header:
 
     @property
     def file_name(self) -> str:
-        """Name in the run's folder; sorts by rank, attempt and part."""
+        """Name in the run's folder (strands.segment_files puts them in order)."""
         kind = "w" if self.role == "watch" else "r"
         return (
             f"{kind}{self.rank:06d}.a{self.attempt:04d}.{self.host}.{self.pid}."
@@ -76,6 +78,7 @@ class Record:
     """One record as read.
 
     `body` is (names, step, values) for METRICS, (set id, names) for KEYS, else the parsed JSON.
+    `preview` is None but for a preview: how far it was, NaN where that was not said.
     """
 
     kind: int
@@ -83,6 +86,7 @@ class Record:
     sequence: int
     time_us: int
     body: Any
+    preview: float | None = None
 
 
 def frame(body: bytes) -> bytes:
@@ -117,6 +121,11 @@ def encode_metrics(
         flags |= FLOAT_STEP
         body = _METRICS_FLOAT.pack(METRICS, flags, 0, sequence, time_us, set_id, step) + packed
     return FRAME.pack(len(body), zlib.crc32(body)) + body
+
+
+def completion(share: float) -> bytes:
+    """What stands behind a preview's values: how far it was, 0 to 1, or NaN."""
+    return _COMPLETION.pack(share)
 
 
 def read_header(content: bytes, name: str) -> tuple[Header, int] | None:
@@ -181,17 +190,22 @@ class Decoder:
         try:
             kind, flags, _, sequence, time_us = _PREFIX.unpack_from(body)
             rest = memoryview(body)[_PREFIX.size :]
+            preview = None
             if kind == METRICS:
+                if flags & PREVIEW:
+                    body, (preview,) = body[:-8], _COMPLETION.unpack(body[-8:])
                 value: Any = self._metrics(body, flags)
             elif kind == KEYS:
                 set_id = _SET.unpack_from(rest)[0]
-                self.sets[set_id] = tuple(json.loads(bytes(rest[_SET.size :])))
+                names = tuple(json.loads(bytes(rest[_SET.size :])))
+                "".join(names).encode()  # names are texts, and Unicode
+                self.sets[set_id] = names
                 value = (set_id, self.sets[set_id])
             else:
                 value = json.loads(bytes(rest))
-        except (struct.error, ValueError, KeyError):
+        except (struct.error, ValueError, KeyError, TypeError, RecursionError):
             return None
-        return Record(kind, flags, sequence, time_us, value)
+        return Record(kind, flags, sequence, time_us, value, preview)
 
     def _metrics(self, body: bytes, flags: int) -> tuple[tuple[str, ...], float, tuple[float, ...]]:
         layout = _METRICS_FLOAT if flags & FLOAT_STEP else _METRICS_INT
@@ -218,8 +232,11 @@ def walk(content: bytes, start: int = 0) -> Iterator[tuple[bytes | None, int]]:
 
 
 def count_points(body: bytes) -> int:
-    """How many points the record in a whole `body` holds; 0 for other kinds than METRICS."""
-    return (len(body) - _METRICS_INT.size) // 8 if body[0] == METRICS else 0
+    """How many points (or previews) the record in a whole `body` holds; 0 for other kinds."""
+    if body[0] != METRICS:
+        return 0
+    behind = _COMPLETION.size if body[1] & PREVIEW else 0
+    return (len(body) - _METRICS_INT.size - behind) // 8
 
 
 def event_in(body: bytes) -> dict[str, Any] | None:

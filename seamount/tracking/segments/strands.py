@@ -16,9 +16,15 @@ _FILE_NAME = re.compile(
 
 
 def segment_files(folder: Path) -> list[Path]:
-    """The segments of a run, ordered by rank, attempt and part."""
+    """The segments of a run, ordered by kind, rank, attempt, host, process (import) and part."""
     with os.scandir(folder) as entries:
-        return [folder / n for n in sorted(e.name for e in entries) if _FILE_NAME.fullmatch(n)]
+        found = [match for entry in entries if (match := _FILE_NAME.fullmatch(entry.name))]
+    return [folder / match[0] for match in sorted(found, key=_order)]
+
+
+def _order(name: re.Match[str]) -> tuple[object, ...]:
+    kind, rank, attempt, host, pid, start, part = name.groups()
+    return kind, int(rank), int(attempt), host, int(pid), start, int(part)
 
 
 def is_segment_name(name: str) -> bool:

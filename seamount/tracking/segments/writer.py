@@ -8,6 +8,7 @@ every later call tries again; what exceeds the memory bound is counted and leave
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import errno
 import fcntl
@@ -21,6 +22,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from seamount.core.durable import fsync_file, fsync_folder
 from seamount.core.errors import UserError, explain_os_error
 from seamount.tracking.names import bad_metrics, check_name
 from seamount.tracking.segments import codec
@@ -77,12 +79,17 @@ class SegmentWriter:
         self._fd, self._position = fd, len(content)
         self._name_flushed = False
 
-    def metrics(self, data: Mapping[str, Any], step: float, time_us: int, flags: int = 0) -> None:
-        """Append one METRICS record (after a KEYS record where this set of names is new)."""
+    def metrics(
+        self, data: Mapping[str, Any], step: float, time_us: int, flags: int = 0, end: bytes = b""
+    ) -> None:
+        """Append one METRICS record (after a KEYS record where this set of names is new).
+
+        `end` is what a preview has behind its values (codec.completion).
+        """
         with self._lock:
             if self._busy:
                 copy = dict(data)
-                self._deferred.append(lambda: self.metrics(copy, step, time_us, flags))
+                self._deferred.append(lambda: self.metrics(copy, step, time_us, flags, end))
                 return
             self._busy = True
             try:
@@ -91,10 +98,10 @@ class SegmentWriter:
                 names = tuple(data)
                 known = self._sets.get(names)
                 if known is None:
-                    self._first_metrics(names, data, step, time_us, flags)
+                    self._first_metrics(names, data, step, time_us, flags, end)
                     return
                 try:
-                    packed = known[1](*data.values())
+                    packed = known[1](*data.values()) + end
                     content = codec.encode_metrics(
                         self._sequence, time_us, known[0], step, packed, flags
                     )
@@ -107,8 +114,9 @@ class SegmentWriter:
                     self._run_deferred()
 
     def _first_metrics(
-        self, names: tuple[str, ...], data: Mapping[str, Any], step: float, time_us: int, flags: int
-    ) -> None:
+        self, names: tuple[str, ...], data: Mapping[str, Any], step: float, time_us: int,
+        flags: int, end: bytes,
+    ) -> None:  # fmt: skip
         if len(names) > MAX_NAMES_A_CALL:
             raise UserError(
                 f"{len(names)} metrics in one call; at most {MAX_NAMES_A_CALL} are kept"
@@ -119,8 +127,10 @@ class SegmentWriter:
             self._rotate()
         set_id, pack = len(self._sets), struct.Struct(f"<{len(names)}d").pack
         try:
-            packed = pack(*data.values())
+            packed = pack(*data.values()) + end
             content = codec.encode_keys(self._sequence, time_us, set_id, names)
+            if len(content) > codec.MAX_BODY_BYTES:
+                raise UserError(f"{len(names)} names of {len(content)} bytes: log fewer a call")
             content += codec.encode_metrics(
                 self._sequence + 1, time_us, set_id, step, packed, flags
             )
@@ -252,10 +262,10 @@ class SegmentWriter:
     def _flush(self) -> None:
         os.fsync(self._fd)
         if not self._name_flushed:
-            fsync_folder(self._folder)
+            flush_names(self._folder)
             self._name_flushed = True
 
-    def seal(self, value: dict[str, Any]) -> None:
+    def seal(self, value: dict[str, Any], *, flush: bool = True) -> None:
         """Write the last record, flush to disk and close; further records are refused."""
         with self._lock:
             if self.sealed:
@@ -267,19 +277,19 @@ class SegmentWriter:
                 log.error("run %s: %d records found no room", self.header.run_id, missing)
             if self._fd >= 0:
                 try:
-                    self._flush()
+                    if flush:
+                        self._flush()
                 finally:
                     os.close(self._fd)
                     self._fd = -1
 
 
-def fsync_folder(folder: Path) -> None:
-    """Flush a folder's names to disk: a file whose name is lost is lost, whatever it holds."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+def flush_names(folder: Path) -> None:
+    """Flush to disk what a run's segments are found by: its identity, its folder, their names."""
+    with contextlib.suppress(FileNotFoundError):
+        fsync_file(folder / "run.json")  # of an import it is written last
+    fsync_folder(folder)
+    fsync_folder(folder.parent)
 
 
 def _forked(this: weakref.ReferenceType[SegmentWriter]) -> None:

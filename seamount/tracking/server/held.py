@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from seamount.core.errors import SeamountError
-from seamount.tracking.segments.reading import whole_end
+from seamount.tracking.segments.pieces import whole_end
 from seamount.tracking.segments.strands import REMOTE_SILENCE_S
 
 _TRIES, _PAUSE_S = 100, 0.01

@@ -21,13 +21,14 @@ from seamount.core.errors import CorruptData, DiskFull, SeamountError, UserError
 from seamount.tracking import artifacts
 from seamount.tracking.names import check_name, check_run_id, check_text
 from seamount.tracking.segments import codec
-from seamount.tracking.segments.reading import MAX_PIECE_BYTES, bodies, file_names, whole_frames
+from seamount.tracking.segments.pieces import MAX_PIECE_BYTES, bodies, file_names, whole_frames
 from seamount.tracking.segments.strands import is_segment_name, segment_files
 from seamount.tracking.server.held import HeldFile, HeldFiles
+from seamount.tracking.store import forks
 from seamount.tracking.store.folder import MAX_PROJECT_BYTES, RunIdentity, Store
 
 MAX_BODY_BYTES = MAX_PIECE_BYTES
-MAX_IDENTITY_BYTES = 1 << 16
+MAX_IDENTITY_BYTES = (1 << 24) + (1 << 16)  # a fork's inherited configuration is in it
 SPARE_BYTES = 1 << 26
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -59,7 +60,7 @@ class Receiver:
     def create(self, run_id: str, content: bytes) -> dict[str, Any]:
         """Make the run of this run.json; the first of several hosts gives its name and time."""
         wanted = _identity(check_run_id(run_id), content)
-        found, made = self._store.adopt(wanted, wanted.project)
+        found, made = self._store.adopt(wanted)
         return {"run": asdict(found), "made": made}
 
     def append(
@@ -185,11 +186,14 @@ def _identity(run_id: str, content: bytes) -> RunIdentity:
     """The identity in a run.json from outside, every part of it checked."""
     try:
         found = RunIdentity(**json.loads(content))
-    except (ValueError, TypeError) as error:
+        forks.check_stored(found)
+    except (ValueError, TypeError, UserError) as error:
         raise UserError(f"what was sent is no run.json: {str(error)[:200]}") from error
     check_text(found.project, "project", MAX_PROJECT_BYTES)
     check_name(found.name, "run name")
     check_text(found.owner, "owner", 256)
+    if not isinstance(found.inherited_configs, dict | None):
+        raise UserError(f"the configuration that {run_id!r} inherits is no JSON object")
     if found.run_id != run_id or not isinstance(found.created_us, int):
         raise UserError(f"the run.json sent for {run_id!r} is of another run, or has no time")
     return found

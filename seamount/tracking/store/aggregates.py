@@ -12,9 +12,13 @@ if TYPE_CHECKING:
 
 @dataclass
 class Aggregate:
-    """Count, extremes and last of some points of one series; `last` = (step, time, sequence)."""
+    """Count, extremes and last of some points of one series; `last` = (step, time, sequence).
+
+    `previews` are counted apart: nothing else knows of them.
+    """
 
     points: int = 0
+    previews: int = 0
     bad: int = 0
     min_step: Any = None
     last: Any = None
@@ -38,7 +42,10 @@ class Aggregate:
             self.max_value = value
 
     def merge(self, other: Aggregate) -> None:
-        """Count what `other` holds (at least one point)."""
+        """Count what `other` holds."""
+        self.previews += other.previews
+        if not other.points:
+            return
         self.points += other.points
         self.bad += other.bad
         if self.min_step is None or other.min_step < self.min_step:
@@ -54,6 +61,11 @@ class Aggregate:
 
     def save(self, db: sqlite3.Connection, series_id: int, revision: int) -> None:
         """Add to the row of the series."""
+        if self.previews:
+            query = "UPDATE series SET previews = previews + ? WHERE id = ?"
+            db.execute(query, (self.previews, series_id))
+        if not self.points:
+            return
         step, time_us, _ = self.last
         db.execute(_MERGE, {
             "id": series_id, "revision": revision, "points": self.points, "bad": self.bad,
@@ -66,6 +78,8 @@ def of_block(block: Block) -> list[Aggregate]:
     """One aggregate a name of the block."""
     import numpy as np
 
+    if block.completion is not None:
+        return [Aggregate(previews=len(block.values)) for _ in block.names]
     last = np.lexsort((block.sequence, block.time_us, block.steps))[-1]
     place = (block.steps[last].item(), block.time_us[last].item(), block.sequence[last].item())
     finite = np.isfinite(block.values)
@@ -74,7 +88,7 @@ def of_block(block: Block) -> list[Aggregate]:
     highest = np.where(finite, block.values, -np.inf).max(axis=0).tolist()
     count, min_step = len(finite), block.steps.min().item()
     return [
-        Aggregate(count, bad[i], min_step, place, value,
+        Aggregate(count, 0, bad[i], min_step, place, value,
                   *((lowest[i], highest[i]) if bad[i] < count else (None, None)))
         for i, value in enumerate(block.values[last].tolist())
     ]  # fmt: skip

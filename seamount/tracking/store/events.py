@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import mimetypes
 import sqlite3
 from collections.abc import Callable
 from typing import Any
@@ -35,15 +36,19 @@ def apply_event(
 def _start(
     db: sqlite3.Connection, header: Header, segment_id: int, record: Record, body: dict[str, Any]
 ) -> None:
+    """Another name than the run was made with; the newest stands, as of all that is said of it."""
     if body.get("name"):
-        db.execute("UPDATE runs SET name = ? WHERE run_id = ?", (body["name"], header.run_id))
+        db.execute(
+            "UPDATE runs SET name = ?1, named_us = ?2 WHERE run_id = ?3 AND named_us <= ?2",
+            (body["name"], record.time_us, header.run_id),
+        )
 
 
 def _config(
     db: sqlite3.Connection, header: Header, segment_id: int, record: Record, body: dict[str, Any]
 ) -> None:
     row = (header.run_id, record.time_us, segment_id, record.sequence, json.dumps(body["values"]))
-    db.execute("INSERT INTO configs VALUES (?, ?, ?, ?, ?)", row)
+    db.execute("INSERT INTO configs VALUES (?, ?, ?, ?, ?, NULL)", row)
 
 
 def _tags(
@@ -62,12 +67,26 @@ def _files(
     db: sqlite3.Connection, header: Header, segment_id: int, record: Record, body: dict[str, Any]
 ) -> None:
     db.executemany(
-        "INSERT OR IGNORE INTO files VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT OR IGNORE INTO files VALUES (?, ?, ?, ?, ?, ?, ?)",
         [
-            (header.run_id, name, record.time_us, segment_id, f["digest"], f["size_bytes"])
-            for name, f in body["files"].items()
+            (
+                header.run_id,
+                n,
+                record.time_us,
+                segment_id,
+                f["digest"],
+                f["size_bytes"],
+                _mime(n, f),
+            )
+            for n, f in body["files"].items()
         ],
     )
+
+
+def _mime(name: str, entry: dict[str, Any]) -> str:
+    """As it was logged; by the name's suffix in records of before types were kept."""
+    guessed = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    return entry.get("mime") or guessed
 
 
 def _series(table: str, cells: Callable[[Any], tuple[Any, ...]]) -> Apply:
@@ -112,8 +131,11 @@ def _state(
 def _deleted(
     db: sqlite3.Connection, header: Header, segment_id: int, record: Record, body: dict[str, Any]
 ) -> None:
-    flag = int(bool(body.get("deleted")))
-    db.execute("UPDATE runs SET deleted = ? WHERE run_id = ?", (flag, header.run_id))
+    """The newest word stands: a deletion and its repeal may be in segments read in any order."""
+    db.execute(
+        "UPDATE runs SET deleted = ?1, deleted_us = ?2 WHERE run_id = ?3 AND deleted_us <= ?2",
+        (int(bool(body.get("deleted"))), record.time_us, header.run_id),
+    )
 
 
 def _ended(

@@ -16,12 +16,13 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from seamount.core import settings
+from seamount.core.durable import fsync_file, fsync_folder
 from seamount.core.errors import CorruptData, UserError, explain_os_error
 from seamount.tracking.names import (
     check_name,
@@ -31,8 +32,10 @@ from seamount.tracking.names import (
     store_folder,
     store_uri,
 )
+from seamount.tracking.store import forks
 
 if TYPE_CHECKING:
+    from seamount.tracking.store.forks import Fork
     from seamount.tracking.store.index import Index
 
 FORMAT = "seamount-tracking"
@@ -42,13 +45,24 @@ MAX_PROJECT_BYTES = 500
 
 @dataclass(frozen=True)
 class RunIdentity:
-    """What is fixed when a run is made; `created_us` counts microseconds since 1970 UTC."""
+    """What is fixed when a run is made; `created_us` counts microseconds since 1970 UTC.
+
+    A fork names its parent and the last step it takes over; `inherited_configs` are the parent's as
+    they then stood, None where none were taken.
+    """
 
     run_id: str
     project: str
     name: str
     owner: str
     created_us: int
+    fork_run_id: str | None = None
+    fork_step: int | float | None = None
+    inherited_configs: dict[str, Any] | None = None
+
+    def to_json(self) -> bytes:
+        """As it stands in run.json: what is None is left out."""
+        return json.dumps({k: v for k, v in asdict(self).items() if v is not None}).encode()
 
 
 @dataclass(frozen=True)
@@ -84,35 +98,29 @@ class Store:
         """The identity of a run, None if there is no such run."""
         path = self.run_folder(run_id) / "run.json"
         try:
-            return RunIdentity(**json.loads(path.read_text()))
+            found = RunIdentity(**json.loads(path.read_text()))
+            forks.check_stored(found)
+            return found
         except FileNotFoundError:
             return None
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, UserError) as error:
             raise CorruptData(f"{path} is damaged: {error}") from error
 
-    def claim(self, run_id: str, project: str | None, name: str | None) -> tuple[RunIdentity, bool]:
+    def claim(
+        self, run_id: str, project: str | None, name: str | None, fork: Fork | None = None
+    ) -> tuple[RunIdentity, bool]:
         """The identity of `run_id` and whether this call made it; safe for racing processes.
 
-        Raises UserError where the run exists under another project.
+        Raises UserError where the run exists under another project or was not forked so.
         """
-        wanted = RunIdentity(
-            run_id,
-            check_text(project or settings.tracking_project(), "project", MAX_PROJECT_BYTES),
-            check_name(name or run_id, "run name"),
-            _user(),
-            time.time_ns() // 1000,
-        )
-        return self.adopt(wanted, project)
-
-    def adopt(self, wanted: RunIdentity, project: str | None) -> tuple[RunIdentity, bool]:
-        """The identity that run has, `wanted` if it had none, and whether this call made it so.
-
-        Raises UserError where the run exists under another project than `project`.
-        """
-        run_id, folder = wanted.run_id, self.run_folder(wanted.run_id)
-        folder.mkdir(exist_ok=True)
-        made = _write_once(folder / "run.json", json.dumps(asdict(wanted)).encode())
-        found = wanted if made else self.identity(run_id)
+        folder = self.run_folder(run_id)
+        check_name(name or run_id, "run name")
+        found, made = self.identity(run_id), False
+        if found is None:
+            wanted = self._new(run_id, project, name, fork)
+            folder.mkdir(exist_ok=True)
+            made = _write_once(folder / "run.json", wanted.to_json())
+            found = wanted if made else self.identity(run_id)
         if found is None:
             raise UserError(f"run {run_id!r} was removed from {self.uri} just now: start it again")
         if project is not None and found.project != project:
@@ -120,7 +128,49 @@ class Store:
                 f"run {run_id!r} exists in project {found.project!r}, not {project!r}: "
                 "choose another run_id (it is unique in a store) or leave out the project"
             )
+        if fork is not None and not made:
+            forks.check_same(found, fork)
         return found, made
+
+    def adopt(self, wanted: RunIdentity) -> tuple[RunIdentity, bool]:
+        """The identity of a run that comes from another store, as `claim` gives it.
+
+        Raises UserError where the run exists here under another project, or was forked otherwise.
+        """
+        run_id = wanted.run_id
+        self.run_folder(run_id).mkdir(exist_ok=True)
+        made = _write_once(self.run_folder(run_id) / "run.json", wanted.to_json())
+        found = wanted if made else self.identity(run_id)
+        if found is None:
+            raise UserError(f"run {run_id!r} was removed from {self.uri} just now: send it again")
+        for what in ("project", "fork_run_id", "fork_step"):
+            here, there = getattr(found, what), getattr(wanted, what)
+            if here != there:
+                raise UserError(
+                    f"run {run_id!r} exists in {what.replace('_', ' ')} {here!r}, not {there!r}: "
+                    "choose another run_id (it is unique in a store)"
+                )
+        return found, made
+
+    def _new(
+        self, run_id: str, project: str | None, name: str | None, fork: Fork | None
+    ) -> RunIdentity:
+        """The identity of a run to be made; a fork goes to its parent's project by itself."""
+        taken: dict[str, Any] = {}
+        if fork is not None:
+            parent = forks.parent_of(self, run_id, fork)
+            project = project or parent.project
+            taken = {"fork_run_id": fork.run_id, "fork_step": fork.step}
+            if fork.inherit_configs:
+                taken["inherited_configs"] = forks.configs_of(self, fork.run_id)
+        return RunIdentity(
+            run_id,
+            check_text(project or settings.tracking_project(), "project", MAX_PROJECT_BYTES),
+            name or run_id,
+            _user(),
+            time.time_ns() // 1000,
+            **taken,
+        )
 
     def refresh(self, run_id: str | None = None, *, light: bool = False) -> None:
         """Take everything that was logged (by one run, or by all) into the index.
@@ -140,12 +190,11 @@ class Store:
     def index(self) -> Iterator[Index]:
         """The index as it stands (call `refresh` first to see what was just logged)."""
         from seamount.tracking.store.index import open_index
+        from seamount.tracking.store.schema import explained
 
-        index = open_index(self.folder / "index.db")
-        try:
+        path = self.folder / "index.db"
+        with explained(path), closing(open_index(path)) as index:
             yield index
-        finally:
-            index.close()
 
 
 def open_store(uri: str | Path | None = None, *, create: bool = True) -> Store:
@@ -159,6 +208,8 @@ def open_store(uri: str | Path | None = None, *, create: bool = True) -> Store:
             (folder / "segments").mkdir(parents=True, exist_ok=True)
             text = json.dumps({"format": FORMAT, "version": VERSION}) + "\n"
             _write_once(mark, text.encode())
+            fsync_file(mark)
+            fsync_folder(folder)
         if _check_format(mark) < VERSION:
             _migrate(folder)
     except OSError as error:
@@ -195,14 +246,14 @@ def _write_once(path: Path, content: bytes) -> bool:
     if path.exists():
         return False
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
-    temporary.write_bytes(content)
     try:
+        temporary.write_bytes(content)
         os.link(temporary, path)
         return True
     except FileExistsError:
         return False
     finally:
-        temporary.unlink()
+        temporary.unlink(missing_ok=True)
 
 
 def _user() -> str:

@@ -11,19 +11,25 @@ from __future__ import annotations
 import importlib.util
 import json
 import logging
+import os
+import sqlite3
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seamount.core.errors import CorruptData
+from seamount.tracking.names import check_run_id
 from seamount.tracking.segments import codec
 from seamount.tracking.segments.codec import Decoder, Header, Record
+from seamount.tracking.segments.reader import header_of
 from seamount.tracking.segments.strands import segment_files, writer_lives
 from seamount.tracking.store import aggregates
 from seamount.tracking.store.aggregates import Aggregate
 from seamount.tracking.store.events import apply_event
 from seamount.tracking.store.index import Index
+from seamount.tracking.store.lineage import joins, touch_descendants
 from seamount.tracking.store.schema import next_revision, transaction
 from seamount.tracking.store.settle import settle
 
@@ -33,6 +39,11 @@ if TYPE_CHECKING:
 log = logging.getLogger("seamount.tracking")
 
 PIECE_BYTES = 1 << 23
+# What records of a faulty (or hostile) writer raise: no such key, another type, too large.
+_SENSELESS = (
+    ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
+    sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.ProgrammingError,
+)  # fmt: skip
 _QUIET_S = 2.0
 
 
@@ -43,18 +54,31 @@ def ingest(store: Store, index: Index, run_id: str | None = None, *, light: bool
     """
     light = light or importlib.util.find_spec("numpy") is None
     known = dict(index.db.execute("SELECT run_id, quiet_ns FROM runs"))
-    for each in store.run_ids() if run_id is None else [run_id]:
-        folder = store.run_folder(each)
+    root = store.segments
+    for each in store.run_ids() if run_id is None else _with_ancestors(index, check_run_id(run_id)):
         try:
-            changed_ns = folder.stat().st_mtime_ns
+            changed_ns = os.stat(f"{root}/{each}").st_mtime_ns  # no Path: there may be thousands
         except FileNotFoundError:
             continue
         if known.get(each) == changed_ns:
             continue
         try:
             _ingest_run(store, index, each, changed_ns, new=each not in known, light=light)
-        except CorruptData as error:  # one damaged run must not hide the others
+        except FileNotFoundError:
+            continue  # a run that is being removed for good (upkeep/removal.py)
+        except (CorruptData, OSError, *_SENSELESS) as error:  # one run must not hide the others
             log.warning("run %s is left out: %s", each, error)
+
+
+def _with_ancestors(index: Index, run_id: str) -> Iterator[str]:
+    """A run, then those whose points come before its own; a run is asked once it is taken in."""
+    seen: set[str] = set()
+    while run_id not in seen:
+        yield run_id
+        seen.add(run_id)
+        query = "SELECT fork_run_id FROM runs WHERE run_id = ? AND fork_run_id NOT NULL"
+        for (parent,) in index.db.execute(query, (run_id,)).fetchall():
+            run_id = parent
 
 
 def _ingest_run(
@@ -78,11 +102,17 @@ def _add_run(store: Store, index: Index, run_id: str) -> bool:
         return False
     with transaction(index.db):
         index.db.execute(
-            "INSERT OR IGNORE INTO runs (run_id, project, name, owner, created_us, state, revision)"
-            " VALUES (?, ?, ?, ?, ?, 'Running', ?)",
+            "INSERT OR IGNORE INTO runs (run_id, project, name, owner, created_us, fork_run_id,"
+            " fork_step, state, revision) VALUES (?, ?, ?, ?, ?, ?, ?, 'Running', ?)",
             (run_id, identity.project, identity.name, identity.owner, identity.created_us,
-             next_revision(index.db)),
+             identity.fork_run_id, identity.fork_step, next_revision(index.db)),
         )  # fmt: skip
+        if identity.inherited_configs:
+            # At time 0: the run's own come after it, whatever its host's clock says.
+            index.db.execute(
+                "INSERT OR IGNORE INTO configs VALUES (?, 0, 0, 0, ?, ?)",
+                (run_id, json.dumps(identity.inherited_configs), identity.fork_run_id),
+            )
     return True
 
 
@@ -93,7 +123,7 @@ def _ingest_segment(
     if row.get("state") == "sealed":
         return True
     try:
-        header = _read_header(path)
+        header = header_of(path)
     except CorruptData as error:
         log.warning("%s; it is left out (`seamount track verify %s`)", error, run_id)
         return False
@@ -115,15 +145,6 @@ def _ingest_segment(
             piece.save(ended=not lives and not more)
         if not more:
             return piece.sealed or not lives
-
-
-def _read_header(path: Path) -> tuple[Header, int]:
-    """A segment's header and where its records begin; a file gets its name after both."""
-    with path.open("rb") as stream:
-        found = codec.read_header(stream.read(1 << 16), str(path))
-    if found is None:
-        raise CorruptData(f"{path} has no whole header")
-    return found
 
 
 @dataclass
@@ -149,12 +170,17 @@ class _Piece:
         """The piece that follows what the index has of `path`."""
         index.db.execute(
             "INSERT OR IGNORE INTO segments (run_id, file, host, rank, pid, role, attempt, part,"
-            " start_us, first, position, compacted) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " start_us, first, position, compacted)"
+            " SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12"
+            " WHERE EXISTS (SELECT 1 FROM runs WHERE run_id = ?1)",
             (run_id, path.name, header.host, header.rank, header.pid, header.role, header.attempt,
              header.part, header.start_us, start, start, start),
         )  # fmt: skip
         query = "SELECT id, position FROM segments WHERE run_id = ? AND file = ?"
-        segment_id, position = index.db.execute(query, (run_id, path.name)).fetchone()
+        known = index.db.execute(query, (run_id, path.name)).fetchone()
+        if known is None:
+            raise FileNotFoundError(f"run {run_id} was removed just now")
+        segment_id, position = known
         query = "SELECT set_id, names FROM sets WHERE segment_id = ?"
         sets = {i: tuple(json.loads(n)) for i, n in index.db.execute(query, (segment_id,))}
         # A folder copied under another run id keeps working.
@@ -185,7 +211,10 @@ class _Piece:
             self.records += 1
             self.points += len(names)
             for name, value in zip(names, values, strict=True):
-                self._aggregate(name).add(step, record.time_us, record.sequence, value)
+                if record.preview is None:
+                    self._aggregate(name).add(step, record.time_us, record.sequence, value)
+                else:
+                    self._aggregate(name).previews += 1
 
     def _at_once(self, content: bytes) -> None:
         from seamount.tracking.segments.blocks import read_blocks
@@ -226,8 +255,12 @@ class _Piece:
             self.sealed = True
             error = json.dumps(body["error"]) if body.get("error") else None
             self.end = (body.get("state"), record.time_us, error)
-        else:
+            return
+        try:
             apply_event(self.index.db, self.header, self.segment_id, record, body)
+        except _SENSELESS as error:  # nor one event the rest of its run
+            self.decoder.damaged += 1
+            log.warning("an event of run %s is left out: %s", self.header.run_id, error)
 
     def save(self, *, ended: bool) -> None:
         """Write the position, the summaries and the run's state: the same transaction."""
@@ -239,6 +272,8 @@ class _Piece:
         )
         for series_id, aggregate in self.series.values():
             aggregate.save(db, series_id, revision)
+        lent = [a.min_step for name, (_, a) in self.series.items() if a.points and joins(name)]
+        touch_descendants(db, self.header.run_id, revision, min(lent, default=None))
         state = "sealed" if self.sealed else "dead" if ended else "open"
         end_state, end_us, error = self.end or (None, None, None)
         db.execute(

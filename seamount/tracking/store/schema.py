@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from seamount.core import locks
-from seamount.core.errors import UserError, explain_os_error
+from seamount.core.errors import CorruptData, UserError, explain_os_error
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 7
 _BUSY_TIMEOUT_S = 60.0
 
 _SCHEMA = """
@@ -23,9 +25,11 @@ CREATE TABLE runs (
     run_id TEXT PRIMARY KEY, project TEXT NOT NULL, name TEXT NOT NULL, owner TEXT NOT NULL,
     created_us INTEGER NOT NULL, state TEXT NOT NULL, ended_us INTEGER, error TEXT,
     said_state TEXT, said_us INTEGER NOT NULL DEFAULT 0, said_ended_us INTEGER,
-    deleted INTEGER NOT NULL DEFAULT 0,
+    deleted INTEGER NOT NULL DEFAULT 0, deleted_us INTEGER NOT NULL DEFAULT 0,
+    named_us INTEGER NOT NULL DEFAULT 0, fork_run_id TEXT, fork_step,
     revision INTEGER NOT NULL, quiet_ns INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX runs_by_revision ON runs (revision);
+CREATE INDEX forks ON runs (fork_run_id) WHERE fork_run_id IS NOT NULL;
 CREATE TABLE segments (
     id INTEGER PRIMARY KEY, run_id TEXT NOT NULL, file TEXT NOT NULL, host TEXT NOT NULL,
     rank INTEGER NOT NULL, pid INTEGER NOT NULL, role TEXT NOT NULL, attempt INTEGER NOT NULL,
@@ -42,6 +46,7 @@ CREATE TABLE sets (
 CREATE TABLE series (
     id INTEGER PRIMARY KEY, run_id TEXT NOT NULL, name TEXT NOT NULL, rank INTEGER NOT NULL,
     attempt INTEGER NOT NULL, points INTEGER NOT NULL DEFAULT 0, bad INTEGER NOT NULL DEFAULT 0,
+    previews INTEGER NOT NULL DEFAULT 0,
     min_step, last_step, last_us INTEGER, last_value REAL, min_value REAL, max_value REAL,
     revision INTEGER NOT NULL DEFAULT 0, UNIQUE (run_id, name, rank, attempt));
 CREATE TABLE parts (
@@ -63,7 +68,7 @@ CREATE TABLE file_series (
     PRIMARY KEY (run_id, name, rank, segment_id, sequence)) WITHOUT ROWID;
 CREATE TABLE configs (
     run_id TEXT NOT NULL, time_us INTEGER NOT NULL, segment_id INTEGER NOT NULL,
-    sequence INTEGER NOT NULL, data TEXT NOT NULL,
+    sequence INTEGER NOT NULL, data TEXT NOT NULL, origin TEXT,
     PRIMARY KEY (run_id, time_us, segment_id, sequence)) WITHOUT ROWID;
 CREATE TABLE tags (
     run_id TEXT NOT NULL, key TEXT NOT NULL, value TEXT, time_us INTEGER NOT NULL,
@@ -74,7 +79,7 @@ CREATE TABLE ends (
     PRIMARY KEY (run_id, host, pid, start_us)) WITHOUT ROWID;
 CREATE TABLE files (
     run_id TEXT NOT NULL, name TEXT NOT NULL, time_us INTEGER NOT NULL, segment_id INTEGER NOT NULL,
-    digest TEXT NOT NULL, size_bytes INTEGER NOT NULL,
+    digest TEXT NOT NULL, size_bytes INTEGER NOT NULL, mime TEXT NOT NULL,
     PRIMARY KEY (run_id, name, time_us, segment_id)) WITHOUT ROWID;
 """
 
@@ -89,13 +94,26 @@ def open_database(path: Path) -> sqlite3.Connection:
             db, version = _remade(path), 0
         if version == 0:
             _create(db)
-    except sqlite3.OperationalError as error:
-        raise UserError(
-            f"cannot open {path} ({error}): check the folder's owner and room"
-        ) from error
     except OSError as error:
         raise explain_os_error(error, f"opening {path}") from error
     return db
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """What SQLite says of the file itself (no room, no permission, damaged) as one sentence."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise UserError(
+            f"cannot use {path} ({error}): check the folder's owner and room"
+        ) from error
+    except sqlite3.DatabaseError as error:
+        if type(error) is not sqlite3.DatabaseError:
+            raise  # a fault of ours, not of the file
+        raise CorruptData(
+            f"{path} is damaged ({error}): remove it, and it is made again from the segments"
+        ) from error
 
 
 class transaction:
@@ -108,7 +126,12 @@ class transaction:
         self._db.execute("BEGIN IMMEDIATE")
 
     def __exit__(self, kind: object, *_: object) -> None:
-        self._db.execute("COMMIT" if kind is None else "ROLLBACK")
+        try:
+            if kind is None:
+                self._db.execute("COMMIT")
+        finally:
+            if self._db.in_transaction:  # SQLite itself may have rolled back: a full disk
+                self._db.execute("ROLLBACK")
 
 
 def next_revision(db: sqlite3.Connection) -> int:

@@ -1,4 +1,7 @@
-"""Series that are no numbers, as the index has them: texts, histograms and files by step."""
+"""Series that are no numbers, as the index has them: texts, histograms and files by step.
+
+Texts and histograms of a fork come after its ancestors', as points do; files are its own.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import Any
 
 from seamount.tracking.media import Histogram
 from seamount.tracking.store.index import Index
+from seamount.tracking.store.lineage import ancestors, joins
 
 _KINDS = ("strings", "histograms", "file_series")
 
@@ -19,18 +23,38 @@ def names(index: Index, run_id: str) -> list[tuple[str, str, int]]:
     return sorted(index.db.execute(query, (run_id,)).fetchall())
 
 
-def strings(index: Index, run_id: str, name: str, rank: int = 0) -> list[tuple[float, str]]:
+def strings(
+    index: Index, run_id: str, name: str, rank: int = 0, *, lineage: bool = True
+) -> list[tuple[float, str]]:
     """(step, text) of a string series."""
-    return _rows(index, "strings", "step, value", run_id, name, rank)
+    rows = timed_strings(index, run_id, name, rank, lineage=lineage)
+    return [(step, text) for step, _, text in rows]
+
+
+def timed_strings(
+    index: Index, run_id: str, name: str, rank: int = 0, *, lineage: bool = True
+) -> list[tuple[float, int, str]]:
+    """(step, time in microseconds, text) of a string series."""
+    return _joined(index, "strings", "value", run_id, name, rank, lineage)
+
+
+def string_keys(index: Index, run_id: str, *, lineage: bool = True) -> list[tuple[str, int]]:
+    """(name, rank) of the string series of a run and of those its ancestors lend it, sorted."""
+    query = "SELECT DISTINCT name, rank FROM strings WHERE run_id = ?"
+    keys = set(index.db.execute(query, (run_id,)))
+    for above in ancestors(index, run_id) if lineage else ():
+        lent = index.db.execute(f"{query} AND step <= ?", (above.run_id, above.up_to))
+        keys.update(key for key in lent if joins(key[0]))
+    return sorted(keys)
 
 
 def histograms(
-    index: Index, run_id: str, name: str, rank: int = 0
+    index: Index, run_id: str, name: str, rank: int = 0, *, lineage: bool = True
 ) -> list[tuple[float, Histogram]]:
     """(step, histogram) of a histogram series."""
-    rows = _rows(index, "histograms", "step, type, edges_and_values", run_id, name, rank)
+    rows = _joined(index, "histograms", "type, edges_and_values", run_id, name, rank, lineage)
     found = []
-    for step, kind, text in rows:
+    for step, _, kind, text in rows:
         edges, values = json.loads(text)
         given = {"counts": values} if kind == "COUNTING" else {"densities": values}
         found.append((step, Histogram(edges, **given)))
@@ -42,6 +66,22 @@ def files(index: Index, run_id: str, name: str, rank: int = 0) -> list[dict[str,
     columns = ("step", "path", "digest", "size_bytes", "mime")
     rows = _rows(index, "file_series", ", ".join(columns), run_id, name, rank)
     return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+def _joined(
+    index: Index, table: str, columns: str, run_id: str, name: str, rank: int, lineage: bool
+) -> list[Any]:
+    """(step, time, columns ...) by step, then time, of a run and what its ancestors lend it."""
+    query = (
+        f"SELECT step, time_us, -?, segment_id, sequence, {columns} FROM {table}"
+        " WHERE run_id = ? AND name = ? AND rank = ?"
+    )
+    rows = index.db.execute(query, (0, run_id, name, rank)).fetchall()
+    for above in ancestors(index, run_id) if lineage and joins(name) else ():
+        lent = (above.generation, above.run_id, name, rank, above.up_to)
+        rows += index.db.execute(f"{query} AND step <= ?", lent).fetchall()
+    rows.sort(key=lambda row: row[:5])
+    return [(*row[:2], *row[5:]) for row in rows]
 
 
 def _rows(index: Index, table: str, columns: str, run_id: str, name: str, rank: int) -> list[Any]:

@@ -10,12 +10,12 @@ from seamount.core.errors import CorruptData
 from seamount.tracking.artifacts import blob_path, digest_of
 from seamount.tracking.points import history
 from seamount.tracking.segments import codec
-from seamount.tracking.segments.codec import Decoder, Header
+from seamount.tracking.segments.codec import Header
+from seamount.tracking.segments.reader import SegmentReader, header_of
 from seamount.tracking.segments.strands import segment_files, writer_lives
+from seamount.tracking.store import lineage
 from seamount.tracking.store.folder import Store
 from seamount.tracking.store.index import Index
-
-_PIECE_BYTES = 1 << 23
 
 
 @dataclass
@@ -55,9 +55,14 @@ def verify(store: Store, run_id: str) -> dict[str, Any]:
         row = index.run(run_id)
         strands = _strands(store, run_id, problems)
         _compare(index, store, run_id, problems)
+        senseless = sum(row["damaged"] for row in index.segments(run_id))
         files = _files(index, store, run_id, problems)
+        problems += filter(None, [lineage.trace(index, run_id)[1]])
     for strand in strands:
         problems += _complaints(strand)
+        senseless -= strand.damaged_records
+    if senseless > 0:
+        problems.append(f"{senseless} events make no sense and are left out")
     return {
         "run_id": run_id,
         "state": row["state"],
@@ -73,7 +78,7 @@ def _strands(store: Store, run_id: str, problems: list[str]) -> list[Strand]:
     found: dict[tuple[Any, ...], Strand] = {}
     for path in segment_files(store.run_folder(run_id)):
         try:
-            header, start = _header(path)
+            header, start = header_of(path)
         except CorruptData as error:
             problems.append(str(error))
             continue
@@ -87,37 +92,20 @@ def _strands(store: Store, run_id: str, problems: list[str]) -> list[Strand]:
     return list(found.values())
 
 
-def _header(path: Path) -> tuple[Header, int]:
-    with path.open("rb") as stream:
-        found = codec.read_header(stream.read(1 << 16), str(path))
-    if found is None:
-        raise CorruptData(f"{path} has no whole header")
-    return found
-
-
 def _read(path: Path, header: Header, start: int, strand: Strand) -> None:
     lives = writer_lives(path, header.host)
-    decoder, position, limit = Decoder(), start, _PIECE_BYTES
     strand.segments += 1
     strand.state = "open" if lives else "dead"
-    while True:
-        with path.open("rb") as stream:
-            stream.seek(position)
-            content = stream.read(limit)
-        for record in decoder.records(content):
-            strand.meet(record.sequence)
-            strand.records += 1
-            if record.kind == codec.METRICS:
-                strand.points += len(record.body[0])
-            elif record.kind == codec.SEAL:
-                strand.state = "sealed"
-        position += decoder.consumed
-        if decoder.consumed == 0 and len(content) == limit and limit == _PIECE_BYTES:
-            limit = codec.MAX_BODY_BYTES + 64
-        elif decoder.consumed == 0:
-            break
-    strand.damaged_records += decoder.damaged
-    strand.unread_bytes += 0 if lives else path.stat().st_size - position
+    reader = SegmentReader(path, start)
+    for record in reader.records():
+        strand.meet(record.sequence)
+        strand.records += 1
+        if record.kind == codec.METRICS:
+            strand.points += len(record.body[0])
+        elif record.kind == codec.SEAL:
+            strand.state = "sealed"
+    strand.damaged_records += reader.decoder.damaged
+    strand.unread_bytes += 0 if lives else path.stat().st_size - reader.position
 
 
 def _complaints(strand: Strand) -> list[str]:

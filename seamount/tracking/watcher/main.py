@@ -11,11 +11,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+from seamount.core.durable import fsync_folder
 from seamount.core.errors import CorruptData
 from seamount.tracking.segments import codec
 from seamount.tracking.segments.codec import Header
 from seamount.tracking.segments.strands import host_name, segment_files
-from seamount.tracking.segments.writer import fsync_folder
+from seamount.tracking.segments.writer import flush_names
 from seamount.tracking.watcher.chores import Chores
 from seamount.tracking.watcher.couriers import Couriers
 from seamount.tracking.watcher.start import LOCK_FD
@@ -53,7 +54,8 @@ class Watcher:
 
     def run(self) -> None:
         """Until nothing on this host logs the run any more."""
-        self._flush_names(self._folder / "run.json", self._folder.parent, self._folder)
+        with contextlib.suppress(OSError):
+            flush_names(self._folder)
         while True:
             self.step()
             if not self._busy() and self._all_is_said() and self._leave():
@@ -155,14 +157,6 @@ class Watcher:
             for fd, _ in poll.poll(left * 1000):
                 waiting[fd].note_death()
                 poll.unregister(fd)
-
-    def _flush_names(self, identity: Path, *folders: Path) -> None:
-        with contextlib.suppress(OSError):
-            fd = os.open(identity, os.O_RDONLY)
-            os.fsync(fd)
-            os.close(fd)
-            for folder in folders:
-                fsync_folder(folder)
 
 
 def _header(fd: int, name: str) -> Header | None:

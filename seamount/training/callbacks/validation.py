@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from lightning.pytorch import Callback
-from torch import Tensor
+
+from seamount.training.data_order import Batch
 
 
 class Validation(Callback):
     """A "metrics" event on fixed `batches` every `every_steps` steps and at the end."""
 
-    def __init__(self, channel: Any, batches: list[Tensor], every_steps: int, steps: int) -> None:
+    def __init__(self, channel: Any, batches: list[Batch], every_steps: int, steps: int) -> None:
         self.channel = channel
         self.batches = batches
         self.every_steps = every_steps

@@ -12,6 +12,7 @@ import pytest
 from packing_forms import LINE_FORMS, gzip_tool, line, read, texts
 
 from seamount.core.errors import CorruptData
+from seamount.core.records import Document
 from seamount.corpora.text import formats, zstd_stream
 from seamount.corpora.text.magic import WrongFormat
 
@@ -263,6 +264,37 @@ def test_meta_of_another_type(tmp_path: Path) -> None:
     path = table(tmp_path, text=["a", "b", "c"], meta=["[1]", None, "no JSON"])
     assert [d.meta for d in read(path)[0]] == [{"value": [1]}, {}, {"value": "no JSON"}]
     assert [d.component for d in read(path)[0]] == ["unknown"] * 3
+
+
+def test_metadata_beyond_the_calendar_costs_its_row(tmp_path: Path) -> None:
+    times = {
+        "date": pa.array([1, 2**31 - 1, 2], pa.int32()).view(pa.date32()),
+        "time": pa.array([1, 2**61, 2], pa.timestamp("us")),
+        "length": pa.array([1, 2**62, 2], pa.duration("s")),
+    }
+    for name, column in times.items():
+        records = list(formats.read(str(table(tmp_path, text=["a", "b", "c"], **{name: column}))))
+        assert [r.text for r in records if isinstance(r, Document)] == ["a", "c"]
+        assert "metadata that cannot be read" in records[1].reason and records[1].line == 2
+
+
+def test_two_columns_of_one_name_lose_neither_silently(tmp_path: Path) -> None:
+    columns = [pa.array(["a"]), pa.array([1]), pa.array([2])]
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table(columns, names=["text", "x", "x"]), path)
+    with pytest.raises(WrongFormat, match="several columns called 'x'"):
+        list(formats.read(str(path)))
+    pq.write_table(pa.table([*columns, columns[0]], names=["text", "x", "x", "meta"]), path)
+    (found,) = formats.read(str(path))
+    assert isinstance(found, Document) and found.meta == {"value": "a"}
+
+
+def test_the_head_of_nothing_is_nothing(tmp_path: Path) -> None:
+    for suffix, content in ((".jsonl.gz", gzip.compress(b"")), (".jsonl", b"")):
+        path = store(tmp_path, suffix, b"")
+        path.write_bytes(content)
+        documents, size = formats.FORMS[formats.form_name(str(path))].head(str(path), "x", 100)
+        assert (documents, size) == ([], 0)
 
 
 def test_another_format(tmp_path: Path) -> None:

@@ -169,7 +169,8 @@ def test_a_step_names_its_documents(road: Path) -> None:
         (batch,) = Batches(packed, 3, step - 1, step)
         found = documents_of_step(str(road / "tokens"), step, order)
         counts: Counter[str] = Counter()
-        for row, sequence in zip(batch.numpy(), found["sequences"], strict=True):
+        rows = np.concatenate([batch.ids_BT[:, :1].numpy(), batch.targets_BT.numpy()], axis=1)
+        for row, sequence in zip(rows, found["sequences"], strict=True):
             assert np.array_equal(row, file.tokens[sequence["start"] : sequence["end"]])
             for place in range(sequence["start"], sequence["end"]):
                 counts[file.document_ids[owner(place, file)]] += 1

@@ -188,3 +188,19 @@ def test_a_run_deleted_there_is_told_and_made_anew_only_on_request(server, clien
     (row,) = sync(store, [], server.url)["runs"]
     assert (row["outcome"], row["sent"]["points"]) == ("delivered", 1)
     same_points(client, store, "stock", "trash")
+
+
+def test_a_fork_has_its_configuration_and_its_own_points(server, client, store):
+    with Run(store=store.uri, run_id="parent", project="forks") as run:
+        run.log_configs({"lr": 0.1, "dim": 4})
+        run.log_metrics({"x": 1.0}, step=0)
+    with Run(store=store.uri, run_id="child", fork_run_id="parent", fork_step=0) as run:
+        run.log_configs({"lr": 0.2})
+        run.log_metrics({"x": 2.0}, step=1)
+        run.log_metrics({"x": 9.0}, step=2, preview=True)
+    rows = sync(store, [], server.url)["runs"]
+    assert [row["outcome"] for row in rows] == ["delivered"] * 2
+    there = the_run(client, "forks", "child")
+    assert there.data.params == {"lr": "0.2", "dim": "4"}
+    assert there.data.tags["seamount.fork_run_id"] == "parent"
+    assert [m.value for m in client.get_metric_history(there.info.run_id, "x")] == [2.0]

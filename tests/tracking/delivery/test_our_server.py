@@ -89,7 +89,7 @@ def test_lost_answers_and_cut_requests_double_nothing(server, store, monkeypatch
     there, theirs = server
     monkeypatch.setattr("seamount.tracking.delivery.seamount_http.CHUNK_BYTES", 5000)
     monkeypatch.setattr("seamount.tracking.delivery.backoff.FIRST_S", 0.001)
-    monkeypatch.setattr("seamount.tracking.segments.reading.read_piece.__defaults__", (5000,))
+    monkeypatch.setattr("seamount.tracking.segments.pieces.read_piece.__defaults__", (5000,))
     bad = BadNetwork(there.port, spoil=0.7, seed=1)
     for number in range(3):
         log_something(store, f"bad{number}")
@@ -247,3 +247,59 @@ def test_connection_is_kept(server, store, monkeypatch):
         log_something(store, f"kept{number}", steps=2)
     sync(store, [], there.url)
     assert len(opened) == 1
+
+
+def test_what_a_killed_server_wrote_in_part_is_cut_off_and_sent_again(store, tmp_path):
+    there = our_server(tmp_path / "torn").start()
+    theirs = store_of(tmp_path / "torn")
+    run = Run(store=store.uri, run_id="torn", project="sent")
+    run.log_metrics({"x": 1}, step=0)
+    sync(store, [], there.url)
+    there.kill()
+    (path,) = theirs.run_folder("torn").glob("*.seg")
+    run.log_metrics({"x": 2}, step=1)
+    (mine,) = store.run_folder("torn").glob("*.seg")
+    path.write_bytes(mine.read_bytes()[:-10])  # the kernel took the half of a write
+    assert not verify(theirs, "torn")["problems"]  # and a reader has looked
+    there.start()
+    run.close()
+    sync(store, [], there.url)
+    there.kill()
+    same_segments(store, theirs, "torn")
+    found = verify(theirs, "torn")
+    assert (found["points"], found["state"], found["ok"]) == (2, "Completed", True)
+
+
+def test_a_file_of_any_size_is_resumed_where_it_was_cut(store, server, monkeypatch):
+    there, theirs = server
+    monkeypatch.setattr("seamount.tracking.delivery.seamount_http.CHUNK_BYTES", 1000)
+    real, asked = connection.Connection.request, []
+
+    def request(self, method, path, body=None, **options):
+        if "/blobs/" in path and method == "POST":
+            asked.append(options["query"]["offset"])
+            if len(asked) == 4:
+                raise connection.Unreachable("cut")
+        return real(self, method, path, body, **options)
+
+    monkeypatch.setattr(connection.Connection, "request", request)
+    monkeypatch.setattr("seamount.tracking.delivery.backoff.FIRST_S", 0.001)
+    with Run(store=store.uri, run_id="resumed", project="sent") as run:
+        run.assign_files({"big": bytes(range(256)) * 30})
+    sync(store, [], there.url)
+    assert asked == [0, 1000, 2000, 3000, 3000, 4000, 5000, 6000, 7000]
+    assert verify(theirs, "resumed")["ok"]
+
+
+def test_a_fork_and_previews_arrive_as_they_are(server, store, history):
+    there, theirs = server
+    log_something(store, "parent", steps=10)
+    with Run(store=store.uri, run_id="child", fork_run_id="parent", fork_step=4) as run:
+        run.log_metrics({"loss": 9.0}, step=5)
+        run.log_metrics({"loss": 1.0}, step=6, preview=True, preview_completion=0.5)
+    rows = sync(store, [], there.url)["runs"]
+    assert [row["outcome"] for row in rows] == ["delivered"] * 2
+    same_segments(store, theirs, "child")
+    assert [p.value for p in history(theirs, "child", "loss")] == [*(n / 7 for n in range(5)), 9.0]
+    with theirs.index() as index:
+        assert index.configs("child")[-1]["values"] == {"lr": 0.1}

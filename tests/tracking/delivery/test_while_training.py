@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-import random
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from servers import BadNetwork, our_server, same_segments, store_of
@@ -197,37 +195,3 @@ def test_another_address_demands_a_token(store, root):
     refused = cli(root, "ui", "--store", store.uri, "--host", "0.0.0.0")
     assert refused.returncode == 2
     assert "SEAMOUNT_TRACKING_TOKEN" in refused.stderr
-
-
-SYNC = "import sys; from seamount.cli.main import main; sys.argv[0] = 'seamount'; main()"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
-def test_server_and_client_are_killed_at_random(store, spawn, tmp_path, seed):
-    chance = random.Random(seed)
-    there = our_server(tmp_path / "ours").start()
-    for number in range(6):
-        with Run(store=store.uri, run_id=f"many{number}", project="kill") as run:
-            for step in range(20_000):
-                run.log_metrics({"loss": step / 7, "acc": step}, step=step)
-            run.assign_files({"weights": chance.randbytes(2_000_000)})
-    slow = BadNetwork(there.port, spoil=0.2, seed=seed, slow_s=0.02)
-    kills = 0
-    while kills < 8:
-        client = spawn(SYNC, "track", "sync", "--store", store.uri, "--to", slow.url)
-        time.sleep(chance.uniform(0.4, 1.5))
-        if chance.random() < 0.5:
-            there.kill()
-            there.start()
-        client.send_signal(signal.SIGKILL)
-        client.wait()
-        kills += 1
-    result = sync(store, [], slow.url)
-    slow.close()
-    assert {row["outcome"] for row in result["runs"]} <= {"delivered", "nothing new"}
-    for number in range(6):
-        same_segments(store, store_of(tmp_path / "ours"), f"many{number}")
-        found = verify(store_of(tmp_path / "ours"), f"many{number}")
-        assert (found["ok"], found["points"], found["files"]) == (True, 40_000, 1)
-    there.kill()

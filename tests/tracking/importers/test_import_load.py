@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -99,6 +100,25 @@ def test_a_dry_run_writes_nothing(tmp_path):
     assert not (tmp_path / "none").exists()
 
 
+def test_a_changed_name_is_told_now_and_later(tmp_path, store):
+    (tmp_path / "logs").mkdir()
+    log(tmp_path / "logs/a\nb")
+    reason = "run names that had to be changed (control character, empty or too long)"
+    for how in ({"dry_run": True}, {}, {}):
+        (row,) = load.load(str(tmp_path / "logs"), store.folder, **how)["runs"]
+        assert [p["reason"] for p in row["problems"]] == [reason], row["outcome"]
+
+
+def test_times_beyond_the_calendar_become_the_runs_start(tmp_path, store):
+    """Such a run would stop every table of runs."""
+    from seamount.tracking import query
+
+    write_scalars(tmp_path / "logs/a", [("x", 1.0, 0, 1e12), ("x", 2.0, 1, START)])
+    (row,) = load.load(str(tmp_path / "logs"), store.folder)["runs"]
+    assert row["outcome"] == "imported" and "times out of range" in row["problems"][0]["reason"]
+    assert query.runs(store=store.uri).rows()[0]["created"].year == 1970
+
+
 def test_one_import_at_a_time(tmp_path, store):
     log(tmp_path / "logs/a")
     with load._alone(store), pytest.raises(UserError, match="another import"):
@@ -116,9 +136,9 @@ def test_what_is_not_recognised_is_named(tmp_path, store):
 KILLS = {
     "while records are written": (ImportWriter, "write", 30),
     "before the run has its name": (load, "_place_new", 1),
-    "right after it": (load, "_sync", 2),
+    "right after it": (load, "fsync_folder", 2),
     "before a grown run's part is moved in": (load, "_place_more", 1),
-    "between the part and the note": (load, "_sync", 1),
+    "between the part and the note": (load, "fsync_folder", 1),
 }
 
 
@@ -167,13 +187,16 @@ def test_the_command(tmp_path, store, root):
     log(tmp_path / "logs/a")
     path = write_scalars(tmp_path / "logs/cut", [("x", 1.0, 0, START), ("x", 2.0, 1, START)])
     path.write_bytes(path.read_bytes()[:-3])
+    endless = write_scalars(tmp_path / "logs/z\x1b[2J[/x]", [("x", 1.0, 0, float("inf"))])
     command = [sys.executable, "-m", "seamount.cli.main", "track", "import", str(tmp_path / "logs")]
     done = subprocess.run(
         [*command, "--store", store.uri, "--project", "old"],
         capture_output=True, text=True, cwd=root, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1 and "1 of 3 runs failed; the first: " in done.stderr
     assert "2 imported" in done.stdout and "event files cut at their end" in done.stdout
+    assert "\x1b" not in done.stdout + done.stderr and "\\x1b[2J" in done.stdout
+    shutil.rmtree(endless.parent)
     answer = subprocess.run(
         [*command, "--store", store.uri, "--json"],
         capture_output=True, text=True, cwd=root, check=True,
@@ -194,13 +217,13 @@ def test_parts_of_a_large_run_and_one_that_was_not_moved_in(tmp_path, store, his
     moved = []
 
     def rename(source, target):
-        moved.append(target)
+        moved.extend([target] * (target.parent == store.run_folder("a")))
         if len(moved) == 3:
             raise KeyboardInterrupt
         os.replace(source, target)
 
     with monkeypatch.context() as patch:
-        patch.setattr(load, "_rename", rename)
+        patch.setattr(os, "rename", rename)
         with pytest.raises(KeyboardInterrupt):
             load.load(str(tmp_path / "logs"), store.folder)
     assert 50 < len(history(store, "a", "loss")) < 90

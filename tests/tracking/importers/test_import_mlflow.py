@@ -143,6 +143,26 @@ def test_the_client_reads_the_same(database, store, monkeypatch):
         assert sorted(mine) == expected(client, run_id, key)
 
 
+def test_a_live_run_of_a_server_is_read_again_every_time(database, store, monkeypatch):
+    """A page of runs tells nothing of new artifacts, nor of a point like the last one."""
+    client, path = database
+    experiment = client.create_experiment("live", artifact_location=client.where)
+    run_id = client.create_run(experiment).info.run_id
+
+    def outcome() -> tuple[str, dict[str, int]]:
+        (run,) = mlflow_client.runs(Origin(f"sqlite:///{path}"))
+        row = load._attempt(store, "mlflow_store", run, None, False)
+        return row["outcome"], row["counts"]
+
+    assert outcome()[0] == "imported"
+    client.log_text(run_id, "late", "late.txt")
+    assert outcome() == ("updated", {"files": 1})
+    client.set_terminated(run_id)
+    assert outcome()[0] == "updated"
+    client.log_text(run_id, "later", "later.txt")
+    assert outcome() == ("already there", {})
+
+
 def test_a_moved_mlruns_keeps_its_artifacts(folder, store, tmp_path):
     client, path = folder
     run_id, _ = fill(client)
@@ -173,10 +193,18 @@ def test_a_damaged_run_is_told_and_the_others_go_on(folder, store):
     meta.write_text("!!python/object/apply:os.system ['echo x']")
     (metric,) = path.glob(f"*/{run_id}/metrics/odd")
     metric.write_text("not a point\n" + metric.read_text())
+    dated = meta.parent.with_name("dated")
+    shutil.copytree(meta.parent, dated)
+    (dated / "meta.yaml").write_text("run_id: dated\nstart_time: yesterday")
+    (path / "odd").mkdir()
+    (path / "odd/meta.yaml").write_text("made: 2026-13-45")
     result = load.load(str(path), store.folder)
-    assert [r["source_id"] for r in result["runs"]] == [run_id]
-    assert [p["reason"] for p in result["problems"]] == ["runs that cannot be read (left out)"]
-    told = {p["reason"] for p in result["runs"][0]["problems"]}
+    rows = {row["source_id"]: row for row in result["runs"]}
+    assert rows.keys() == {run_id, other, "dated", "experiment odd"} and not result["ok"]
+    assert [i for i, row in rows.items() if row["outcome"] != "failed"] == [run_id]
+    assert "no YAML" in rows["experiment odd"]["error"] and "no YAML" in rows[other]["error"]
+    assert "'dated' cannot be read (ValueError: " in rows["dated"]["error"]
+    told = {p["reason"] for p in rows[run_id]["problems"]}
     assert "lines of metrics that cannot be read (left out)" in told
 
 

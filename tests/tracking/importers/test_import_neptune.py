@@ -173,13 +173,52 @@ def test_hostile_paths_are_refused_and_told(export, store):
     assert b"secret" not in blobs and len(blobs) == 3
 
 
-def test_forks_are_kept_as_tags(export, store):
+def test_forks_are_forks_and_their_histories_are_joined(export, store, history):
     rows, _ = imported(export, store)
     fork = rows["forked run/ü"]["run_id"]
-    tags = query.run(store.folder, fork)["tags"]
-    assert tags["seamount.fork_run_id"] == "RUN-1"  # named by its sys/id in the export
-    assert tags["seamount.fork_step"] == "0.5"
-    assert tags["seamount.imported_id"] == "forked run/ü"
+    found = query.run(store.folder, fork)
+    assert (found["fork_run_id"], found["fork_step"]) == ("RUN-1", 0.5)  # by its sys/id there
+    assert found["tags"]["seamount.imported_id"] == "forked run/ü"
+    assert "seamount.fork_run_id" not in found["tags"]
+    points = [(p.step, p.value) for p in history(store, fork, "metrics/loss")]
+    assert points == [(-3.25, 1.25), (0, 2.5), (1, 1.0)]  # 0.500001 is behind the fork
+    again, _ = imported(export, store)
+    assert again["forked run/ü"]["outcome"] == "already there"
+
+
+def test_parents_come_before_their_forks_whatever_the_order_of_the_files(export, store):
+    for run, parent in (("A", "B"), ("B", "C"), ("C", "RUN-1"), ("X", "Y"), ("Y", "X")):
+        rows = [
+            row("sys/forking/parent", "string", parent, run=run),
+            row("sys/forking/step", "int", 3, run=run),
+            row("metrics/loss", "float_series", 1.0, "4", run=run),
+        ]
+        write(export, rows, f"{run}-0_part_0.parquet")
+    rows, _ = imported(export, store)
+    chain = query.lineage(store.folder, "A")["ancestors"]
+    assert [(a["run_id"], a["up_to"]) for a in chain] == [("B", 3), ("C", 3), ("RUN-1", 3)]
+    # a circle in the source is cut where it is met, and told
+    assert [a["run_id"] for a in query.lineage(store.folder, "X")["ancestors"]] == ["Y"]
+    assert query.run(store.folder, "Y")["tags"]["seamount.fork_run_id"] == "X"
+    (told,) = rows["Y"]["problems"]
+    assert told["reason"] == "forks whose parent is not in the store (kept as tags)"
+
+
+def test_a_fork_without_a_step_or_a_parent_stays_a_tag_and_is_told(export, store):
+    write(export, [row("sys/forking/parent", "string", "RUN-1", run="A")], "A_part_0.parquet")
+    write(export, [
+        row("sys/forking/parent", "string", "GONE-7", run="B"),
+        row("sys/forking/step", "float", 2.0, run="B"),
+    ], "B_part_0.parquet")  # fmt: skip
+    rows, _ = imported(export, store)
+    assert [p["reason"] for r in "AB" for p in rows[r]["problems"]] == [
+        "forks whose step is not known (kept as tags)",
+        "forks whose parent is not in the store (kept as tags)",
+    ]
+    tags = query.run(store.folder, "B")["tags"]
+    assert (tags["seamount.fork_run_id"], tags["seamount.fork_step"]) == ("GONE-7", "2")
+    assert query.run(store.folder, "A")["tags"]["seamount.fork_run_id"] == "RUN-1"
+    assert query.run(store.folder, "A")["fork_run_id"] is None
 
 
 def test_a_corrupt_part_is_told_and_the_others_go_on(export, store):
@@ -194,14 +233,39 @@ def test_a_corrupt_part_is_told_and_the_others_go_on(export, store):
     whole.write_bytes(content)
     rows, result = imported(export, store)
     assert rows["RUN-1"]["outcome"] == "imported"
-    told = {p["reason"]: p for p in result["problems"]}[
-        "Parquet files that cannot be read (left out)"
-    ]
-    assert told["count"] == 2
-    assert not result["ok"]
+    failed = {run_id for run_id, row in rows.items() if row["outcome"] == "failed"}
+    assert failed == {"x_part_0.parquet", "B_part_0.parquet"} and not result["ok"]
 
 
 def test_an_unfinished_part_is_told(export, store):
     (export / "data/team_speech-00/RUN-2_part_0.parquet.tmp").write_bytes(b"")
     _, result = imported(export, store)
     assert [p["count"] for p in result["problems"]] == [1]
+
+
+def test_imported_history_answers_neptunes_queries(export, store, monkeypatch):
+    from seamount.tracking.compat import neptune_query as nq
+    from seamount.tracking.compat.neptune_query import runs as nq_runs
+
+    imported(export, store)
+    monkeypatch.setenv("SEAMOUNT_TRACKING_URI", store.uri)
+    monkeypatch.setenv("NEPTUNE_PROJECT", PROJECT)
+    assert nq.list_experiments() == ["first"]
+    assert nq_runs.list_runs() == ["RUN-1", "forked run/ü"]
+    table = nq_runs.fetch_runs_table(attributes=r"^sys/ | ^params/ | ^weights$ | ^model$")
+    first, fork = table.loc["RUN-1"], table.loc["forked run/ü"]
+    assert (first["sys/id"], first["sys/owner"]) == ("SPEE-1", "ann")
+    assert first["sys/creation_time"] == MADE
+    assert (first["sys/tags"], first["sys/group_tags"]) == ({"good", "été"}, {"sweep"})
+    assert (first["params/lr"], first["params/layers"], first["params/bias"]) == (0.1, 12, False)
+    assert first["weights"].values == [3.0, 4.0]
+    assert first["model"].size_bytes == 5
+    assert fork["sys/forking/step"] == 0.5
+    loss = nq_runs.fetch_metrics(runs=["RUN-1"], attributes=["metrics/loss"])["metrics/loss"]
+    assert loss.loc["RUN-1"].dropna().to_dict() == {
+        -3.25: 1.25, 0: 2.5, 0.500001: 1.5, 999999999999.999999: math.inf,
+    }  # fmt: skip
+    joined = nq_runs.fetch_metrics(runs=["forked run/ü"], attributes=["metrics/loss"])
+    assert joined["metrics/loss"].to_dict() == {
+        ("forked run/ü", -3.25): 1.25, ("forked run/ü", 0.0): 2.5, ("forked run/ü", 1.0): 1.0,
+    }  # fmt: skip

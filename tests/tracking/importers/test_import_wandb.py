@@ -11,7 +11,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from seamount.core.errors import CorruptData
 from seamount.tracking import query
 from seamount.tracking.importing import leveldb_log, load
 from seamount.tracking.importing.records import Report
@@ -152,10 +151,18 @@ def _framed(records: list[bytes]) -> bytes:
     return out
 
 
-def test_another_file_is_one_sentence(tmp_path, store):
-    (tmp_path / "x.wandb").write_bytes(b"nothing of the kind")
-    with pytest.raises(CorruptData, match=r"no \.wandb file"):
-        load.load(str(tmp_path), store.folder)
+def test_logs_that_cannot_be_read_are_told_and_the_others_go_on(folder, store):
+    (run,) = folder.glob("offline-*")
+    (run / "empty.wandb").write_bytes(b"")
+    (run / "begun.wandb").write_bytes(leveldb_log.HEADER)
+    (run / "other.wandb").write_bytes(b"nothing of the kind")
+    result = load.load(str(folder), store.folder)
+    assert not result["ok"]
+    told = {row["source_id"]: row.get("error") for row in result["runs"]}
+    assert told.pop("abc123") is None
+    assert told.keys() == {"empty.wandb", "begun.wandb", "other.wandb"}
+    assert "begun.wandb names no run" in told["begun.wandb"]
+    assert "no .wandb file" in told["empty.wandb"] and "no .wandb file" in told["other.wandb"]
 
 
 def test_json_that_is_none_is_kept(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import os
@@ -13,6 +14,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from contextlib import contextmanager
 
 import pytest
 
@@ -25,7 +27,12 @@ pytestmark = [pytest.mark.server, pytest.mark.filterwarnings("ignore")]
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     """(address, store address) of `seamount track ui`; takes some 20 s to start."""
-    folder = tmp_path_factory.mktemp("server")
+    with _serving(tmp_path_factory.mktemp("server")) as found:
+        yield found
+
+
+@contextmanager
+def _serving(folder):
     uri = open_store(folder / "store").uri
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -125,4 +132,42 @@ def test_a_run_made_over_rest_is_ours(server, client, tmp_path):
 
 
 def test_the_page_is_served(server):
-    assert b"<title>MLflow</title>" in _get(server[0])
+    assert b"<title>MLflow</title>" in _get(server[0] + "/mlflow/")
+    assert b"<title>MLflow</title>" not in _get(server[0])  # the dashboard's own
+
+
+def test_with_a_token_the_whole_server_demands_it(tmp_path_factory, monkeypatch):
+    folder = tmp_path_factory.mktemp("guarded")
+    monkeypatch.setenv("SEAMOUNT_TRACKING_TOKEN", "long-and-secret")
+    with _serving(folder) as (address, _):
+        experiment = "/api/2.0/mlflow/experiments/get?experiment_id=0"
+        for path in ("/mlflow/", experiment, "/version", "/api/v1/runs"):
+            with pytest.raises(urllib.error.HTTPError) as caught:
+                _get(address + path)
+            assert caught.value.code == 401
+        with urllib.request.urlopen(address, timeout=30) as answer:
+            assert answer.url == address + "/login"  # a browser's way in
+        monkeypatch.setenv("MLFLOW_TRACKING_TOKEN", "wrong")
+        from mlflow import MlflowClient
+        from mlflow.exceptions import MlflowException
+
+        with pytest.raises(MlflowException):
+            MlflowClient(tracking_uri=address).search_experiments()
+        monkeypatch.setenv("MLFLOW_TRACKING_TOKEN", "long-and-secret")
+        assert MlflowClient(tracking_uri=address).search_experiments()
+        page = urllib.request.Request(address + "/mlflow/")
+        page.add_header(
+            "Authorization", "Basic " + base64.b64encode(b"me:long-and-secret").decode()
+        )
+        with urllib.request.urlopen(page, timeout=30) as answer:
+            assert b"<title>MLflow</title>" in answer.read()
+        here = open_store(folder / "here")
+        with Run(project="rest", run_id="sent", store=here.uri) as run:
+            run.log_metrics({"loss": 2.0}, step=1)
+        from seamount.tracking.delivery.sync import sync
+
+        assert sync(here, [], address)["kind"] == "seamount"
+        assert MlflowClient(tracking_uri=address).get_run("sent").data.metrics == {"loss": 2.0}
+    assert not [
+        p for p in folder.rglob("*") if p.is_file() and b"long-and-secret" in p.read_bytes()
+    ]

@@ -108,8 +108,8 @@ PLACES = [
     ("write_part", "before"),
     ("write_part", "after"),
     ("_claim", "after"),
-    ("_name", "before"),
-    ("_name", "after"),
+    ("fsync_folder", "before"),
+    ("fsync_folder", "after"),
     ("discard", "before"),
     ("discard", "after"),
 ]

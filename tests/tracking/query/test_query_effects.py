@@ -13,6 +13,7 @@ from scipy import stats
 from seamount.core.errors import UserError
 from seamount.tracking import Run, query
 from seamount.tracking.query.effects import interval, of_columns
+from seamount.tracking.query.permutation import _coded
 from seamount.tracking.query.ranks import correlation, epsilon, ranks
 
 NUMBERS = st.lists(st.tuples(st.integers(-5, 5), st.floats(-1e6, 1e6)), min_size=4, max_size=30)
@@ -86,6 +87,19 @@ def test_a_planted_effect_is_found_with_its_sign():
     assert measured["noise"] < 0.05 < measured["optimizer"] < measured["lr"] + measured["twin"]
     assert "1 configs are the same in all runs and left out" in found.notes
     assert of_columns(configs, values, seed=0).frame.rows() == found.frame.rows()
+
+
+def test_configs_beyond_all_floats_are_only_a_place_in_the_order():
+    """Infinities, NaN, integers beyond doubles: the order alone counts, as with plain numbers."""
+    values = [float(n * n) for n in range(40)]
+    plain = [float(n) for n in range(40)]
+    odd = [-math.inf, *plain[1:38], 10**400, math.inf]
+    found = [of_columns({"c": column}, values).effects[0] for column in (plain, odd)]
+    assert found[0] == found[1] and found[1].kind == "rank"
+    assert found[1].effect == 1 and found[1].permutation[0] > 0.5
+    absent = [None, math.nan, 3, 1, True]
+    assert _coded(absent) == [-1.0, -1.0, 1.0, 0.0, 0.0]
+    assert _coded(["b", 2, None, "a"]) == [2.0, 0.0, -1.0, 1.0]
 
 
 def test_small_samples_and_pure_noise_say_so():

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import datetime
+import errno
 import json
 import math
+import shutil
 
 import numpy as np
 import pytest
 
-from seamount.core.errors import CorruptData, UserError
+from seamount.cli.track_find import clock
+from seamount.core.errors import CorruptData, DiskFull, UserError
 from seamount.tracking import Run, query
-from seamount.tracking.artifacts import blob_path
+from seamount.tracking.artifacts import blob_path, partial_name
 from seamount.tracking.points.buckets import envelope
+from seamount.tracking.query.frames import micros, moment
 
 
 @pytest.fixture
@@ -126,6 +130,15 @@ def test_a_column_of_several_types_becomes_text(store):
     assert table["config.x"].to_pylist() == text
 
 
+def test_moments_beyond_the_calendar_are_its_ends():
+    """MLflow's clients may say any 64-bit time of a run."""
+    for time_us in (-(2**63), -62_135_596_800_000_000, 0, 253_402_300_799_999_999, 2**63 - 1):
+        found = micros(moment(time_us))
+        assert abs(found) <= abs(time_us)
+        assert (found == time_us) == (abs(time_us) < 2**62)
+    assert clock(2**63 - 1) == "9999-12-31 23:59:59Z"
+
+
 def test_polars_or_a_sentence(uri):
     table = query.runs(store=uri, columns=["run_id"], sort="run_id")
     try:
@@ -177,6 +190,23 @@ def test_downloads_by_name_folder_and_version(uri, tmp_path, store):
     with pytest.raises(CorruptData, match="not what was logged"):
         run.download("ckpt/step=4/w.bin", tmp_path / "d")
     assert not (tmp_path / "d" / "ckpt" / "step=4" / "w.bin").exists()
+
+
+def test_files_that_were_never_whole_are_nobodys(store, tmp_path, monkeypatch):
+    with Run(run_id="r", store=store.uri, capture=False) as run:
+        run.assign_files({"a.bin": b"x"})
+        partial_name(run.artifact_folder / "a.bin").write_bytes(b"")  # its writer was killed
+    found = query.open_run("r", store.uri)
+    assert list(found.artifacts) == ["a.bin"]
+
+    def full(source, target):
+        target.write_bytes(b"")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(shutil, "copyfile", full)
+    with pytest.raises(DiskFull):
+        found.download("a.bin", tmp_path / "out")
+    assert not list((tmp_path / "out").iterdir())
 
 
 def test_points_buckets_texts_files_and_experiments(uri, store):
@@ -276,7 +306,8 @@ def test_audit_names_what_a_rerun_would_lack(uri, store):
             "packages_sha256": "0"}  # fmt: skip
     for run_id, numpy in (("s1", "2.4.6"), ("s2", "2.5.0")):
         state["packages"][0] = f"numpy-{numpy}"
-        with Run(run_id=run_id, store=uri, tags={f"src/{k}": v for k, v in tags.items()}) as run:
+        described = {f"src/{k}": v for k, v in tags.items()}
+        with Run(run_id=run_id, store=uri, tags=described | {"my/commit": run_id}) as run:
             run.assign_files({"src/state.json": json.dumps(state).encode()})
             if run_id == "s2":
                 run.assign_files({"src/diff.patch": b"+1"})
@@ -289,7 +320,7 @@ def test_audit_names_what_a_rerun_would_lack(uri, store):
     different = query.compare("s1", "s2", uri)
     assert different["environment"] == {"package numpy": ["2.4.6", "2.5.0"]}
     assert different["configs"] == {"lr": [1, 1.0], "seedling": [2, None]}
-    assert (different["metrics"], different["tags"]) == ({}, {})
+    assert (different["metrics"], different["tags"]) == ({}, {"my/commit": ["s1", "s2"]})
     assert set(different["files"]) == {"src/state.json", "src/diff.patch"}
     digest = query.open_run("s2", uri).artifacts["src/diff.patch"]["digest"]
     blob_path(store, digest).unlink()
@@ -308,3 +339,33 @@ def test_files_that_mlflows_clients_stored_are_the_runs_too(store, tmp_path):
     assert run.download("notes/a.txt", tmp_path).read_text() == "hello"
     client.log_param(run_id, "lr", 0.05)
     assert ids("config.lr < 0.1", store=store.uri) == [run_id]  # a text that reads as a number
+
+
+def test_contains_asks_for_a_part_of_a_text_or_an_element_of_a_list(store):
+    with Run(project="p", run_id="a", store=store.uri) as run:
+        run.log_configs({"words": ["deep", "wide"], "name": "deep-sea"})
+    with Run(project="p", run_id="b", store=store.uri) as run:
+        run.log_configs({"words": ["deeper"], "name": "shore"})
+
+    def found(where):
+        return sorted(each.run_id for each in query.runs(where, store=store.uri))
+
+    assert found("config.words contains 'deep'") == ["a"]
+    assert found("config.words not contains 'deep'") == ["b"]
+    assert found("config.name contains 'deep'") == ["a"]
+    assert found(query.config("name").contains("sho")) == ["b"]
+    assert str(query.config("name").contains("sho")) == "config.name contains 'sho'"
+    with pytest.raises(query.QueryError, match="can only be matched"):
+        query.runs("any contains 'x'", store=store.uri)
+
+
+def test_files_keep_the_type_they_were_stored_with(store):
+    from seamount.tracking.serialisers import File
+
+    with Run(project="p", run_id="a", store=store.uri) as run:
+        run.assign_files({"x": File(b"1", mime_type="text/csv"), "y.png": b"2", "z": {"a": 1}})
+    store.refresh()
+    with store.index() as index:
+        rows = dict(index.db.execute("SELECT name, mime FROM files"))
+    assert rows == {"x": "text/csv", "y.png": "image/png",
+                    "z.json": "application/json"}  # fmt: skip

@@ -10,6 +10,7 @@ import sys
 import pytest
 from segment_reader import points, shown
 
+from seamount.cli.json_output import emit
 from seamount.core.errors import UserError
 from seamount.tracking import Run, query
 from seamount.tracking.points import compaction
@@ -117,7 +118,9 @@ def test_configs_tags_runs_and_series(ask):
 def test_names_and_columns_can_be_asked_for(ask):
     assert {"metrics", "runs"} <= set(ask("show tables").column("name").to_pylist())
     columns = ask("describe metrics").column("column_name").to_pylist()
-    assert columns == ["run_id", "name", "rank", "attempt", "step", "whole_step", "time", "value"]
+    assert columns == [
+        "run_id", "name", "rank", "attempt", "step", "whole_step", "time", "value", "logged_by",
+    ]  # fmt: skip
 
 
 def test_a_large_whole_step_is_exact(store):
@@ -218,3 +221,35 @@ def test_the_command_line(runs, root):
     assert call("compact").returncode == 0
     assert list((runs.folder / "points" / "two").glob("*.parquet"))
     assert call("compact", "unknown").returncode == 2
+
+
+def test_configs_beyond_doubles_and_unicode_stop_no_table(store, tmp_path):
+    with Run(store=store.uri, run_id="r", capture=False) as run:
+        run.log_configs({"seed": 2**1100, "low": -(2**1100), "path": "a\udcff", "lr": 0.5})
+    table = query.sql("select name, number, value from configs order by name", store.uri)
+    numbers = dict(zip(table["name"].to_pylist(), table["number"].to_pylist(), strict=True))
+    assert numbers == {"low": -math.inf, "lr": 0.5, "path": None, "seed": math.inf}
+    assert "a\\udcff" in table["value"].to_pylist()
+    (row,) = query.runs(store=store.uri, columns=["config.path"]).to_arrow().to_pylist()
+    assert row["config.path"] == "a\\udcff"
+    found = query.run(store.folder, "r")
+    emit(found, str(tmp_path / "run.json"))
+    assert json.loads((tmp_path / "run.json").read_text())["config"]["path"] == "a\udcff"
+
+
+def test_any_columns_are_printed(runs, capsys):
+    """Two columns of one name, values with parts, and text that moves the cursor."""
+    from seamount.cli.track import sql
+
+    sql("select 1 as x, 2 as x, ['a\x1b[2Jb'] as l", store=runs.uri)
+    names, row = capsys.readouterr().out.splitlines()
+    assert names.split() == ["x", "x", "l"]
+    assert row.split()[:2] == ["1", "2"] and "\x1b" not in row
+    sql("select 1 as x, 2 as x", csv=True, store=runs.uri)
+    assert capsys.readouterr().out == "x,x\n1,2\n"
+    with pytest.raises(UserError, match="two columns are named 'x': give"):
+        sql("select 1 as x, 2 as x", store=runs.uri, json_file="-")
+    nested = "select [1.50::decimal(4, 2)] l, {'a': date '2024-01-02', 'b': nan} s, map {1: 2} m"
+    sql(nested.replace("nan", "'nan'::double"), store=runs.uri, json_file="-")
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found == {"l": [1.5], "s": {"a": "2024-01-02", "b": "NaN"}, "m": [[1, 2]]}

@@ -91,11 +91,11 @@ def _without_accounts(found: list[str]) -> list[str]:
     end = f"/{manifest.FILE_NAME}"
     folders = tuple(f.removesuffix(manifest.FILE_NAME) for f in found if f.endswith(end))
     files = [f for f in found if f.endswith(SUFFIXES)]
-    beside = [f for f in files if f.startswith(folders) and not f.endswith(jsonl_zst.SUFFIXES)]
+    beside = {f for f in files if f.startswith(folders) and not f.endswith(jsonl_zst.SUFFIXES)}
     if not beside:
         return files
     corpora = tuple(folder for folder in folders if _holds_corpus(folder))
-    return [f for f in files if f not in set(beside) or not f.startswith(corpora)]
+    return [f for f in files if f not in beside or not f.startswith(corpora)]
 
 
 def _holds_corpus(folder: str) -> bool:

@@ -67,8 +67,8 @@ def head(reader: Open, url: str, name: str, limit_bytes: int) -> tuple[list[Docu
                     documents.append(record)
         except CorruptData:
             pass
-        used = given.reader.used
-        return documents, round(used * blocks.size_bytes / given.size_bytes) if used else 0
+        share = blocks.size_bytes / max(1, given.size_bytes)
+        return documents, round(given.reader.used * share)
 
 
 class _Given:

@@ -131,6 +131,11 @@ def _columns(schema: Any, url: str) -> _Columns:
         raise magic.WrongFormat(f"{url} has a column 'text' of type {kind}: it must hold strings")
     if schema.names.count(_META) == 1:
         return _Columns([_TEXT, _META], True)
+    if twice := sorted({name for name in schema.names if schema.names.count(name) > 1}):
+        raise magic.WrongFormat(
+            f"{url} has several columns called {twice[0]!r}, of which metadata can hold one: "
+            "rename the others"
+        )
     return _Columns(list(schema.names), False)
 
 
@@ -176,7 +181,7 @@ class _Rest:
         self._columns = [(n, c) for n, c in zip(names, batch.columns, strict=True) if n != _TEXT]
 
     def of(self, offset: int) -> Any:
-        """What `meta` would be in a line; raises ValueError where it cannot be read."""
+        """What `meta` would be in a line; ValueError or OverflowError where it cannot be read."""
         if not self._has_meta:
             return _plain({name: column[offset].as_py() for name, column in self._columns})
         value = self._columns[0][1][offset].as_py()
@@ -198,7 +203,7 @@ def _record(
         return Quarantined(url, row, "the text is null", 0)
     try:
         return _records.document(value, rest.of(offset), row, url, name)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, OverflowError, RecursionError) as error:  # a date beyond the calendar, say
         reason = f"metadata that cannot be read: {' '.join(str(error).split())[:200]}"
         return Quarantined(url, row, reason, len(value.encode()))
 

@@ -41,7 +41,10 @@ async function reach(url, options) {
 
 async function answerOf(answer) {
   if (answer.status === 401 && !share) location.assign("/login" + location.search);
-  const body = await answer.json().catch(() => ({ error: `The server answered ${answer.status}.` }));
-  if (!answer.ok) throw new ApiError(body.error, answer.status, body.query);
+  const body = await answer.json().catch((error) => {
+    if (error.name === "AbortError") throw error; // taken back while its body came in
+    return null;
+  });
+  if (!answer.ok || !body) throw new ApiError(body?.error ?? `The server answered ${answer.status}.`, answer.status, body?.query);
   return body;
 }

@@ -39,13 +39,10 @@ def short_name(name: str) -> str:
 
 def legend_of(styles: Mapping[str, Mapping[str, Any]], width: int, room: float) -> Legend:
     """As many names as have room, in columns, below a figure so many pixels wide."""
-    from rich.cells import cell_len
-
     entries = list(styles.values())
     if not entries:
         return Legend([], 1, 0, 0.0)
-    cell = max(cell_len(each["label"]) for each in entries) * _CELL + _HANDLE
-    columns = max(1, min(len(entries), int(width / cell), _MAX_COLUMNS))
+    columns = _columns([each["label"] for each in entries], width)
     rows = max(1, int(room / LEGEND_ROW))
     left_out = 0
     if len(entries) > rows * columns:
@@ -53,6 +50,20 @@ def legend_of(styles: Mapping[str, Mapping[str, Any]], width: int, room: float) 
         left_out, entries = len(entries) - kept, entries[:kept]
     height = math.ceil((len(entries) + bool(left_out)) / columns) * LEGEND_ROW + 8
     return Legend(entries, columns, left_out, height)
+
+
+def _columns(labels: list[str], width: int) -> int:
+    """The most columns that fit side by side, filled one after the other as matplotlib does."""
+    from rich.cells import cell_len
+
+    sizes = [cell_len(label) * _CELL + _HANDLE for label in labels]
+    for columns in range(min(len(sizes), _MAX_COLUMNS), 1, -1):
+        rows, longer = divmod(len(sizes), columns)
+        heights = [rows + (place < longer) for place in range(columns)]
+        starts = [sum(heights[:place]) for place in range(columns)]
+        if sum(max(sizes[s : s + h]) for s, h in zip(starts, heights, strict=True)) <= width:
+            return columns
+    return 1
 
 
 def draw_legend(figure: Figure, legend: Legend, bottom: float) -> None:

@@ -61,11 +61,19 @@ def render(charts: Sequence[Chart], kind: str, look: Look, title: str | None = N
         nothing = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
         dpi = DPI * look.scale if kind == "png" else "figure"
         figure.savefig(content, format=kind, metadata=nothing, dpi=dpi)
-    return content.getvalue() if kind == "png" else _readable(content.getvalue())
+    return content.getvalue() if kind == "png" else _for_viewers(content.getvalue())
 
 
-def _readable(svg: bytes) -> bytes:
-    """Any viewer has one of these fonts, and its own for letters that they lack."""
+def _for_viewers(svg: bytes) -> bytes:
+    """Any viewer has one of these fonts, and its own for letters that they lack; sizes in pixels
+    (of which matplotlib's point, 1/72 inch, has DPI / 72)."""
     text = svg.decode()
-    text = re.sub(r"(?<=px )'DejaVu Sans'(, '[^']*')*", SVG_FONTS, text)
+    for side in ("width", "height"):
+        text = re.sub(rf'(<svg[^>]* {side}=")([\d.]+)pt"', _in_pixels, text, count=1)
+    font = r"(font(?:-family)?: (?:[\d.]+px )?)'DejaVu Sans'(?:, '[^']*')*"
+    text = re.sub(font, lambda found: found[1] + SVG_FONTS, text)
     return re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL).encode()
+
+
+def _in_pixels(found: re.Match[str]) -> str:
+    return f'{found[1]}{float(found[2]) * DPI / 72:g}"'

@@ -1,0 +1,1 @@
+"""`run` has Run and SourceTrackingConfig, at the place where scripts import them from."""

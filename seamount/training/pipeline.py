@@ -1,0 +1,107 @@
+"""Pipeline parallelism: a model cut into stages, and torch's schedules run over micro-batches.
+
+Stages go round the ranks: with P ranks, rank r holds stages r, P + r, 2 P + r, ... Each rank reads
+the whole batch itself, so that only the residual stream travels.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from seamount.training.mesh import PIPELINE, Layout
+from seamount.training.recipe import Recipe
+
+
+def layers_of(stage: int, stages: int, layers: int) -> range:
+    """Which layers `stage` holds: equal shares, what is left over going to the middle ones.
+
+    The first and the last stage have the embedding and the head beside their layers.
+    """
+    share, left = divmod(layers, stages)
+    order = sorted(range(stages), key=lambda s: (s in (0, stages - 1), s == stages - 1, s))
+    counts = [share + (s in order[:left]) for s in range(stages)]
+    start = sum(counts[:stage])
+    return range(start, start + counts[stage])
+
+
+def cut(model: nn.Module, layout: Layout, plan: Any) -> list[nn.Module]:
+    """The stages that this rank holds, as copies of `model` of which the rest was taken away."""
+    parallel = layout.parallel
+    found = []
+    for number in stage_numbers(layout):
+        stage = copy.deepcopy(model)
+        held = layers_of(number, parallel.stages, model.config.layers)  # type: ignore[union-attr, arg-type]
+        plan.keep_stage(stage, held, number == 0, number == parallel.stages - 1)
+        found.append(stage)
+    return found
+
+
+def stage_numbers(layout: Layout) -> range:
+    """The numbers of this rank's stages."""
+    return range(layout.rank(PIPELINE), layout.parallel.stages, layout.parallel.pipeline)
+
+
+class Pipeline:
+    """Runs the stages of this rank; `loss(logits, targets)` is called on the last one."""
+
+    def __init__(
+        self,
+        stages: list[nn.Module],
+        layout: Layout,
+        recipe: Recipe,
+        loss: Callable[[Tensor, Tensor], Tensor],
+    ) -> None:
+        from torch.distributed.pipelining import PipelineStage
+
+        count, group = layout.parallel.stages, layout.group(PIPELINE)
+        numbers = stage_numbers(layout)
+        self.first = 0 in numbers
+        self.last = count - 1 in numbers
+        pieces = [
+            PipelineStage(module, number, count, torch.device("cpu"), group=group)
+            for number, module in zip(numbers, stages, strict=True)
+        ]
+        kind, several = _schedule(layout.parallel.schedule, recipe.micro_batches < count)
+        # scale_grads would divide all that p.grad holds, by every call again
+        self.schedule = kind(
+            pieces if several else pieces[0], recipe.micro_batches, loss_fn=loss, scale_grads=False
+        )
+
+    def run(self, ids_BT: Tensor, targets_BT: Tensor, train: bool = True) -> Tensor:
+        """The sum of the micro-batches' losses where the last stage is, 0 elsewhere.
+
+        With `train` the gradients are added to the parameters' as well.
+        """
+        losses: list[Tensor] = []
+        inputs = (ids_BT,) if self.first else ()
+        ends = {"target": targets_BT, "losses": losses} if self.last else {}
+        if train:
+            self.schedule.step(*inputs, **ends, return_outputs=False)
+        else:
+            self.schedule.eval(*inputs, **ends)
+        return (
+            torch.stack(losses).double().sum() if losses else torch.zeros((), dtype=torch.float64)
+        )
+
+
+def _schedule(name: str, few: bool) -> tuple[Any, bool]:
+    """torch's class for a schedule of the recipe, and whether it takes a list of stages.
+
+    With `few` micro-batches, less than stages, 1F1B has no steady state and is GPipe; torch's
+    class refuses to be that.
+    """
+    from torch.distributed import pipelining
+
+    if few and name == "1f1b":
+        name = "gpipe"
+    return {
+        "gpipe": (pipelining.ScheduleGPipe, False),
+        "1f1b": (pipelining.Schedule1F1B, False),
+        "interleaved-1f1b": (pipelining.ScheduleInterleaved1F1B, True),
+        "zero-bubble": (pipelining.ScheduleInterleavedZeroBubble, True),
+    }[name]

@@ -1,0 +1,6 @@
+"""The cases of the golden files stand beside the tests."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
