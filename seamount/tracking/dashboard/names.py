@@ -12,7 +12,7 @@ from seamount.tracking.query.filters import METADATA, Operand
 MAX_NAMES = 20_000
 _IDS = "(SELECT value FROM json_each(?1))"
 _SUGGESTED = 6
-_SAMPLE = 300
+_SAMPLE = 100
 
 
 def attribute_names(runs: Runs, ids: Collection[str]) -> dict[str, list[str]]:

@@ -37,7 +37,9 @@ def table_page(
     """
     allowed = runs.visible(visitor)
     ids = ordered_ids(runs, spec, allowed)
-    columns = list(spec.columns) or suggested_columns(runs, ids)
+    columns = list(spec.columns)
+    if not columns and fields is None:
+        columns = suggested_columns(runs, ids)
     shown = columns if fields is None else list(fields)
     cells = [parse_operand(name) for name in shown]
     groups = None
