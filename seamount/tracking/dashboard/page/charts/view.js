@@ -37,7 +37,7 @@ export default function ChartsView({ view }) {
       <span class="room"></span>
     </div>
     <div class="charts">
-      <${RunPanel} runs=${withChosen(listed, chosen, list.info)} drawn=${ids} chosen=${chosen} total=${list.info?.total ?? 0} toggle=${toggle} clear=${() => change({ runs: null })} />
+      <${RunPanel} runs=${withChosen(listed, chosen, list.info)} drawn=${ids} grouped=${Boolean(settings.group_by?.length)} chosen=${chosen} total=${list.info?.total ?? 0} toggle=${toggle} clear=${() => change({ runs: null })} />
       <div class="sections" tabindex="-1">
         ${list.info && !ids.length
           ? html`<div class="message"><h2>No run to draw</h2><p>The filter leaves none: change it, or choose runs in the table.</p></div>`
