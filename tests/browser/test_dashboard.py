@@ -56,7 +56,7 @@ def address(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 def heard(page: Any) -> list[str]:
     """What went wrong in the page; a question the server refuses is no fault of it."""
     said: list[str] = []
-    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("pageerror", lambda error: said.append(f"{error}: {error.stack}"))
     page.on(
         "console",
         lambda m: said.append(m.text) if m.type == "error" and "400" not in m.text else None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from seamount.tracking.dashboard.run_data import Runs
@@ -35,7 +35,8 @@ def metric_names(runs: Runs, ids: Collection[str]) -> list[str]:
 def suggested_columns(runs: Runs, ids: list[str]) -> list[str]:
     """What a table shows that was not told: configs that vary, metrics that most runs have."""
     sample = ids[:_SAMPLE]
-    configs = [name for name in runs.config_names() if _varies(runs, name, sample)]
+    columns = runs.configs_of(sample)
+    configs = [name for name, values in columns.items() if _varies(values, len(sample))]
     found = ["state", "created", "duration", *map(_config, sorted(configs)[:_SUGGESTED])]
     return found + [str(Operand("last", name)) for name in _common_metrics(runs, sample)]
 
@@ -44,10 +45,9 @@ def _config(name: str) -> str:
     return str(Operand("config", name))
 
 
-def _varies(runs: Runs, name: str, ids: Collection[str]) -> bool:
-    values = runs.values(Operand("config", name), ids)
+def _varies(values: Mapping[str, Any], runs: int) -> bool:
     kinds = {repr(value) for value in values.values() if not isinstance(value, dict | list)}
-    return len(kinds) > 1 and len(values) * 2 >= len(ids)
+    return len(kinds) > 1 and len(values) * 2 >= runs
 
 
 def _common_metrics(runs: Runs, ids: Collection[str]) -> list[str]:

@@ -48,8 +48,14 @@ class RunData:
 
     def warm(self) -> None:
         """Read ahead what the first filter will ask for."""
+        columns: dict[str, dict[str, Any]] = {}
         with self.now() as runs:
-            runs.config_names()
+            ids, index_id, revision = list(runs.rows), runs.index_id, runs.revision
+        with self.store.index() as index:  # beside whoever asks meanwhile
+            _add_configs(columns, index, ids)
+        with self.now() as runs:
+            if runs.index_id == index_id:
+                runs.adopt_configs(columns, revision)
 
 
 class Runs:
@@ -136,6 +142,32 @@ class Runs:
             self._columns[operand] = dict(found)
         return self._columns[operand]
 
+    def cells(
+        self, operands: Iterable[Operand], run_ids: Collection[str]
+    ) -> dict[Operand, Mapping[str, Any]]:
+        """The columns for a few runs: what is not kept is read for these runs alone."""
+        wanted = list(operands)
+        source = IndexSource(self.index, self.rows, wanted)
+        return {
+            each: (self if self._is_kept(each) else source).values(each, run_ids) for each in wanted
+        }
+
+    def _is_kept(self, operand: Operand) -> bool:
+        if operand.kind == "config":
+            return self._configs is not None
+        return operand in self._columns or operand.kind == "run"
+
+    def adopt_configs(self, columns: dict[str, dict[str, Any]], revision: int) -> None:
+        """Keep what another thread read at `revision`, and read anew what changed since."""
+        if self._configs is not None:
+            return
+        changed = [i for i, row in self.rows.items() if row["revision"] > revision]
+        for column in columns.values():
+            for run_id in (*changed, *(column.keys() - self.rows.keys())):
+                column.pop(run_id, None)
+        _add_configs(columns, self.index, changed)
+        self._configs = columns
+
     def _all_configs(self) -> dict[str, dict[str, Any]]:
         if self._configs is None:  # one pass reads them all, whatever is asked for
             self._configs = {}
@@ -145,6 +177,12 @@ class Runs:
     def config_names(self) -> Iterable[str]:
         """Every config's name."""
         return self._all_configs().keys()
+
+    def configs_of(self, run_ids: Collection[str]) -> dict[str, dict[str, Any]]:
+        """Config name -> run id -> value, of a few runs."""
+        columns: dict[str, dict[str, Any]] = {}
+        _add_configs(columns, self.index, run_ids)
+        return columns
 
     def texts(self, run_ids: Collection[str]) -> Iterator[tuple[str, Texts]]:
         """Every run's searchable texts by field."""

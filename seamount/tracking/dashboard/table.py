@@ -45,7 +45,7 @@ def table_page(
         ids, groups = _grouped(runs, ids, [parse_operand(name) for name in spec.group_by], cells)
     pinned = [run_id for run_id in spec.pinned_runs if run_id in runs.rows and run_id in allowed]
     page = ids[offset : offset + min(limit, MAX_ROWS)]
-    values = {cell: runs.values(cell, {*page, *pinned}) for cell in cells}
+    values = runs.cells(cells, {*page, *pinned})
     return {
         "total": len(ids),
         "all": len(allowed),

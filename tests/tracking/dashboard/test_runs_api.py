@@ -145,3 +145,37 @@ def test_too_many_groups_are_refused(store, client_of, monkeypatch):
     answer = client_of(store).get("/api/v1/runs", params={"spec": '{"group_by": ["name"]}'})
     assert answer.status_code == 400
     assert "2 groups" in answer.json()["error"]
+
+
+def test_what_is_read_ahead_is_what_is_read_on_demand(filled):
+    from seamount.tracking.dashboard.run_data import RunData
+    from seamount.tracking.query.filters import Operand
+
+    lr = Operand("config", "lr")
+    data, plain = RunData(filled), RunData(filled)
+    with data.now() as runs:  # before: read for the runs in view alone
+        few = runs.cells([lr, Operand("min", "loss")], ["r1", "r4"])
+    data.warm()
+    with Run(run_id="r4", store=filled.uri) as run:
+        run.log_configs({"lr": 7})
+    filled.refresh()
+    with data.now() as runs, plain.now() as others:
+        assert runs.values(lr, runs.rows) == others.values(lr, others.rows)
+        assert runs.values(lr, ["r4"]) == {"r4": 7}
+    assert few[lr] == {"r1": 0.05, "r4": 0.1 / 16}
+    assert few[Operand("min", "loss")] == pytest.approx({"r1": 2.1, "r4": 5.1})
+
+
+def test_what_changed_while_it_was_read_ahead_is_read_anew(filled):
+    from seamount.tracking.dashboard.run_data import RunData
+    from seamount.tracking.query.filters import Operand
+
+    data = RunData(filled)
+    with data.now() as runs:
+        early, revision = runs.configs_of(list(runs.rows)), runs.revision
+    with Run(run_id="r4", store=filled.uri) as run:
+        run.log_configs({"lr": 7})
+    filled.refresh()
+    with data.now() as runs:
+        runs.adopt_configs(early, revision)
+        assert runs.values(Operand("config", "lr"), ["r3", "r4"]) == {"r3": 0.1 / 8, "r4": 7}
