@@ -132,8 +132,8 @@ class Runs:
         return {run_id: column[run_id] for run_id in run_ids if run_id in column}
 
     def _column(self, operand: Operand) -> Mapping[str, Any]:
-        if operand.kind == "config":
-            return self._all_configs().get(operand.name, {})
+        if operand.kind == "config" and self._configs is not None:
+            return self._configs.get(operand.name, {})
         if operand.kind == "run" and operand.name in _NEVER_KEPT:
             return IndexSource(self.index, self.rows).values(operand, self.rows)
         self._used[operand] = time.monotonic()
