@@ -72,9 +72,17 @@ def _kept_by_attention(config: Any, sizes: Sizes) -> int:
     heads = 2 * query + 2 * key  # queries, keys, values, and what attention gave
     values = heads * sizes.compute + config.heads * sizes.wide  # and the sums of its softmax
     if getattr(config, "qk_norm", False):
-        values += (query + key) * sizes.compute + (config.heads + config.kv_heads) * sizes.wide
+        values += _kept_by_head_norms(config, sizes)
     inside = sizes.tokens * values // sizes.ranks
     return _kept_by_norm(config, sizes) + _kept_inputs(config, sizes, 3) + inside
+
+
+def _kept_by_head_norms(config: Any, sizes: Sizes) -> int:
+    """Each of torch's own RMSNorms keeps its input and the unit vectors; what attention gave then
+    lies by heads, and the output matrix keeps a copy by positions."""
+    query, key = config.heads * config.head_dim, config.kv_heads * config.head_dim
+    both = 2 * (query + key) + config.heads + config.kv_heads
+    return int(both * sizes.wide + query * sizes.compute)
 
 
 def _kept_by_mlp(config: Any, sizes: Sizes) -> int:

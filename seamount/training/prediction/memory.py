@@ -37,8 +37,9 @@ def in_flight(parallel: ParallelRecipe, micro_batches: int, rank: int) -> int:
         return min(micro_batches, ranks - rank)
     # torch's interleaved schedules: so many forward passes come before the first backward one
     rounds = micro_batches // max(1, micro_batches // ranks)
-    hop = 2 if parallel.schedule == "interleaved-1f1b" else 1
-    return min(micro_batches * each, (each - 1) * rounds + hop * (ranks - 1 - rank) + 1)
+    if parallel.schedule == "zero-bubble":  # what weight gradients need stays longer
+        return min(micro_batches * each, (each - 1) * rounds + ranks)
+    return min(micro_batches * each, (each - 1) * rounds + 2 * (ranks - 1 - rank) + 1)
 
 
 def memory(recipe: Recipe) -> dict[str, Any]:
