@@ -1,4 +1,4 @@
-"""One rank of a large job in this process: torch's fake process group, whose collectives do nothing."""
+"""One rank of a large job in this process: torch's fake process group, which sends nothing."""
 
 from __future__ import annotations
 
