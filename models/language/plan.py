@@ -36,7 +36,7 @@ TENSOR_PARTIAL: tuple[str, ...] = (
 )
 
 # Fields of the configuration that the tensor degree must divide.
-TENSOR_DIVIDES: tuple[str, ...] = ("heads", "kv_heads", "intermediate_size", "vocab_size")
+TENSOR_DIVIDES: tuple[str, ...] = ("heads", "kv_heads", "intermediate_size")
 
 
 def tensor_plan(config: LanguageConfig) -> dict[str, str]:

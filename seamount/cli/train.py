@@ -58,11 +58,21 @@ def recipe_verb(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check and predict, train nothing.")
     ] = False,
+    device: Annotated[
+        str, typer.Option("--device", help="With --dry-run: h100, a100, or cpu (this machine).")
+    ] = "cpu",
+    peak: Annotated[
+        float | None, typer.Option("--peak", help="FLOP/s of one device, instead of the known.")
+    ] = None,
+    mfu: Annotated[
+        float | None, typer.Option("--mfu", help="Share of the peak to expect, in (0, 1].")
+    ] = None,
     json_file: JsonOption = None,
 ) -> None:
     """Train RECIPE; an interrupted run continues from its last checkpoint.
 
     Example: seamount train text/demo.yaml steps=200 --out runs/short
+    Example: seamount train text/7b.yaml include=text/layouts/64-gpus.yaml --dry-run --device h100
     """
     from seamount.training.recipe import load_recipe, recipe_to_dict
 
@@ -75,11 +85,9 @@ def recipe_verb(
             typer.echo(yaml.safe_dump(content, sort_keys=False), nl=False)
         return
     if dry_run:
-        from seamount.training.prediction import predict
+        from seamount.cli.train_dry_run import show
 
-        figures = predict(loaded)
-        if not emit(figures, json_file):
-            _show(figures)
+        show(loaded, device, peak, mfu, json_file)
         return
     _train(loaded, out, restart, json_file)
 

@@ -37,7 +37,7 @@ class MuonAdamW(torch.optim.Optimizer):
         for group in self.param_groups:
             group["base_lr"] = group["lr"]
             for parameter in group["params"]:
-                for name in _STATE_NAMES[group["kind"]]:
+                for name in STATE_NAMES[group["kind"]]:
                     self.state[parameter][name] = torch.zeros_like(parameter)
 
     def scale_lr(self, factor: float) -> None:
@@ -93,7 +93,7 @@ class MuonAdamW(torch.optim.Optimizer):
                 _apply(parameter, update, group)
 
 
-_STATE_NAMES = {"muon": ("momentum_buffer",), "adamw": ("exp_avg", "exp_avg_sq")}
+STATE_NAMES = {"muon": ("momentum_buffer",), "adamw": ("exp_avg", "exp_avg_sq")}
 
 
 def _apply(parameter: Tensor, update: Tensor, group: dict[str, Any]) -> None:
@@ -123,7 +123,7 @@ def build_optimizer(parameters: Iterable[tuple[str, Tensor]], recipe: OptimizerR
     """The optimizer of `recipe` over named `parameters`, grouped by what each one is."""
     members: dict[str, list[Tensor]] = defaultdict(list)
     for name, parameter in parameters:
-        members[_member(name, parameter, recipe)].append(parameter)
+        members[group_of(name, parameter.dim(), recipe)].append(parameter)
     rates = {
         "muon": recipe.lr,
         "matrices": recipe.lr,
@@ -152,7 +152,8 @@ def build_optimizer(parameters: Iterable[tuple[str, Tensor]], recipe: OptimizerR
     return MuonAdamW(groups)
 
 
-def _member(name: str, parameter: Tensor, recipe: OptimizerRecipe) -> str:
-    if parameter.dim() == 2 and name.startswith("layers."):
+def group_of(name: str, dims: int, recipe: OptimizerRecipe) -> str:
+    """Which group the parameter `name` of so many dims is in: muon, matrices, head, embedding."""
+    if dims == 2 and name.startswith("layers."):
         return recipe.name if recipe.name == "muon" else "matrices"
     return "head" if name.startswith("head.") else "embedding"

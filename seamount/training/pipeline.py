@@ -30,14 +30,26 @@ def layers_of(stage: int, stages: int, layers: int) -> range:
 
 
 def cut(model: nn.Module, layout: Layout, plan: Any) -> list[nn.Module]:
-    """The stages that this rank holds, as copies of `model` of which the rest was taken away."""
-    parallel = layout.parallel
-    found = []
-    for number in stage_numbers(layout):
-        stage = copy.deepcopy(model)
-        held = layers_of(number, parallel.stages, model.config.layers)  # type: ignore[union-attr, arg-type]
-        plan.keep_stage(stage, held, number == 0, number == parallel.stages - 1)
-        found.append(stage)
+    """The stages that this rank holds, as copies of their parts of `model`."""
+    stages = layout.parallel.stages
+    return [copy.deepcopy(piece(model, n, stages, plan)) for n in stage_numbers(layout)]
+
+
+def piece(model: nn.Module, stage: int, stages: int, plan: Any) -> nn.Module:
+    """`model` as `stage` sees it: the rest taken away, what stays shared with `model`."""
+    held = layers_of(stage, stages, model.config.layers)  # type: ignore[union-attr, arg-type]
+    found = _own_children(model)
+    for name, child in found._modules.items():
+        if child is not None:
+            found._modules[name] = _own_children(child)
+    plan.keep_stage(found, held, stage == 0, stage == stages - 1)
+    return found
+
+
+def _own_children(module: nn.Module) -> nn.Module:
+    """`module` over again, from which children can be taken without the first one losing them."""
+    found = copy.copy(module)
+    found.__dict__["_modules"] = dict(module._modules)
     return found
 
 

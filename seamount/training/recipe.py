@@ -1,7 +1,8 @@
 """A training recipe: YAML in, frozen dataclasses out, every mistake named by its key.
 
 A recipe may `include:` another (a path beside it, or a short name in recipes/); its own values lie
-on top. Command-line overrides (`optimizer.lr=0.01`) lie on top of both.
+on top. Command-line overrides (`optimizer.lr=0.01`, `include=text/layouts/8-gpus.yaml`) lie on top
+of both.
 """
 
 from __future__ import annotations
@@ -182,7 +183,11 @@ def read_recipe(path: str, overrides: Iterable[str] = ()) -> dict[str, Any]:
     """The merged but unchecked content of a recipe file, its includes and `overrides`."""
     content = _read_file(settings.find_declaration("recipes", path), ())
     for override in overrides:
-        _apply(content, override)
+        key, equals, name = override.partition("=")
+        if key == "include" and equals:
+            content = _merge(content, _read_file(settings.find_declaration("recipes", name), ()))
+        else:
+            _apply(content, override)
     return content
 
 

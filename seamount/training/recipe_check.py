@@ -125,6 +125,12 @@ def _check_tensor(recipe: Recipe) -> None:
                 f"parallel.tensor {degree} does not divide model.{name} {getattr(config, name)}: "
                 "change one of them"
             )
+    vocab = config.vocab_size
+    if (degree - 1) * -(-vocab // degree) >= vocab:  # the last rank gets what the others left
+        raise UserError(
+            f"parallel.tensor {degree} leaves a rank with no id of model.vocab_size {vocab}: "
+            "change one of them"
+        )
 
 
 def _check_pipeline(recipe: Recipe) -> None:

@@ -42,6 +42,14 @@ def test_tensor_and_pipeline_ranks(tied):
     assert row["worst"].endswith(".weight")
 
 
+@pytest.mark.parametrize("tied", ["true", pytest.param("false", marks=pytest.mark.slow)])
+def test_a_vocabulary_that_the_ranks_do_not_divide(tied):
+    """321 ids are 161 and 160: nothing is padded, so no padding can leak into the softmax."""
+    small = recipe(f"model={{preset: tiny, vocab_size: 321, tied: {tied}}}")
+    row = parity._row(small, parity.LAYOUTS["sp"])
+    assert row["ok"] and within(row, 5e-6), row
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", parity.LAYOUTS)
 def test_every_layout_with_adamw_and_clipping(name):
@@ -100,6 +108,13 @@ def test_layers_are_shared_out(stages, layers):
         (["parallel.pipeline=3"], "is 3, more than model.layers 2"),
         (["parallel.sequence=true"], "parallel.sequence needs ranks"),
         (["parallel={tensor: 2, sequence: true}", "data.sequence_length=33"], "does not divide"),
+        (
+            [
+                "model={heads: 64, kv_heads: 64, intermediate_size: 128, vocab_size: 257}",
+                "parallel.tensor=64",
+            ],
+            "no id",
+        ),
         (["parallel.shard_optimizer=true"], "parallel.shard_optimizer needs ranks"),
         (["parallel={pipeline: 2, stages_per_rank: 2}", "model.layers=4"], "takes one stage"),
         (["parallel={pipeline: 2, schedule: zero-bubble}"], "needs a number of micro-batches"),
