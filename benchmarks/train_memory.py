@@ -21,8 +21,14 @@ from seamount.training.prediction import predict
 from seamount.training.recipe import Recipe, load_recipe, recipe_to_dict
 
 STEPS = 3
-SMALL = "model={preset: 1m, hidden_size: 256, heads: 4, kv_heads: 4, intermediate_size: 704, layers: 8, vocab_size: 8192}"
-WIDE = "model={preset: 1m, hidden_size: 768, heads: 12, kv_heads: 12, intermediate_size: 2048, layers: 8, vocab_size: 4096}"
+SMALL = (
+    "model={preset: 1m, hidden_size: 256, heads: 4, kv_heads: 4, "
+    "intermediate_size: 704, layers: 8, vocab_size: 8192}"
+)
+WIDE = (
+    "model={preset: 1m, hidden_size: 768, heads: 12, kv_heads: 12, "
+    "intermediate_size: 2048, layers: 8, vocab_size: 4096}"
+)
 DATA = "data={sequence_length: 512, batch_size: 8, micro_batch_size: 2}"
 ADAMW = "optimizer={name: adamw, lr: 0.001}"
 ROWS: dict[str, tuple[str, ...]] = {

@@ -35,8 +35,9 @@ TENSOR_PARTIAL: tuple[str, ...] = (
     "layers.*.attention.key_norm.weight",
 )
 
-# Fields of the configuration that the tensor degree must divide.
+# Fields of the configuration that the tensor degree must divide, and those it cuts unevenly too.
 TENSOR_DIVIDES: tuple[str, ...] = ("heads", "kv_heads", "intermediate_size")
+TENSOR_CUTS: tuple[str, ...] = ("vocab_size",)
 
 
 def tensor_plan(config: LanguageConfig) -> dict[str, str]:

@@ -133,7 +133,7 @@ def _trace_step(
     result = training_trace.documents_of_step(where, step, order)
     if emit(result, json_file):
         return
-    sizes = f"{order.batch_size} sequences of {order.sequence_length} + 1 tokens"
+    sizes = f"{order.sizes.at(step - 1)} sequences of {order.sequence_length} + 1 tokens"
     typer.echo(f"step {step}: {sizes}, {counted(len(result['documents']), 'document')}")
     ids = [one["id"] for one in result["documents"][:_SHOWN]]
     for shown, one in zip(column(ids), result["documents"], strict=False):

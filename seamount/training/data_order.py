@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from seamount.training.batch_sizes import BatchSizes
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -34,14 +36,14 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class Batches:
-    """The batches of steps `first_step` to `steps`, each step the next B sequences.
+    """The batches of steps `first_step` to `steps`, each step the next sequences.
 
     Of these, the data ranks take equal slices in their order; all other ranks of a slice read the
     same one.
     """
 
     sequences: Sequences
-    batch_size: int
+    sizes: BatchSizes
     first_step: int
     steps: int
     data_rank: int = 0
@@ -52,9 +54,9 @@ class Batches:
 
     def __iter__(self) -> Iterator[Batch]:
         """Yield this rank's slice of each step's batch."""
-        share = self.batch_size // self.data_ranks
         for step in range(self.first_step, self.steps):
-            first = step * self.batch_size + self.data_rank * share
+            share = self.sizes.at(step) // self.data_ranks
+            first = self.sizes.before(step) + self.data_rank * share
             yield read_batch(self.sequences, first, share)
 
 

@@ -25,7 +25,7 @@ log = logging.getLogger("seamount")
 TARGET = "seamount.training.language_ranks:fit"
 
 # Sections of a recipe that do not change what is computed: another value may continue a run.
-_FREE = ("parallel", "threads", "checkpoint", "validation", "tracking")
+_FREE = ("parallel", "recompute", "threads", "checkpoint", "validation", "tracking")
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def train(request: TrainRequest) -> TrainRef:
         checkpoint=result["checkpoint"],
         model=result["model"],
         step=result["step"],
-        tokens_seen=result["step"] * recipe.data.batch_size * recipe.data.sequence_length,
+        tokens_seen=recipe.batch_sizes.before(result["step"]) * recipe.data.sequence_length,
         final_loss=result["loss"],
         weights=result["weights"],
         resumed_from=found.step if found else None,
@@ -153,6 +153,8 @@ def _listener(request: TrainRequest, line: Any) -> Callable[[dict[str, Any]], No
             line.show(event)
         elif event["event"] == "metrics" and request.log_metrics is not None:
             request.log_metrics(event["data"], step=event["step"])
+        elif event["event"] == "note":
+            log.info("%s", event["text"])
         elif event["event"] == "checkpoint":
             log.debug("checkpoint of step %d in %s", event["step"], event["folder"])
 
@@ -182,7 +184,10 @@ def _identity(recipe: Recipe) -> dict[str, Any]:
     content = recipe_to_dict(recipe)
     content["model"] = {"family": recipe.model.family, **asdict(recipe.model.config)}
     # where the same tokens lie does not matter, their digests count
-    content["data"] = {k: content["data"][k] for k in ("sequence_length", "batch_size")}
+    data = recipe.data
+    content["data"] = {"sequence_length": data.sequence_length, "batch_size": data.batch_size}
+    if data.batch_schedule:  # as JSON gives it back
+        content["data"]["batch_schedule"] = [list(pair) for pair in data.batch_schedule]
     flat: dict[str, Any] = {}
     for key, value in content.items():
         if key not in _FREE:

@@ -17,6 +17,7 @@ from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
 from seamount.core.registry import model_family
+from seamount.training import float8
 from seamount.training.cross_entropy import IGNORED, cross_entropy
 from seamount.training.data_order import Batch
 from seamount.training.mesh import Layout
@@ -44,7 +45,7 @@ class LanguageModule(LightningModule):
         self.last: dict[str, float] = {}
         self.stages: Any = None  # a ModuleList, so that Lightning finds the parameters
         self.updater: MuonAdamW | None = None
-        self.pipeline: Pipeline | None = None
+        self.pipelines: dict[int, Pipeline] = {}  # by the sequences of a batch
         self._tokens = 1.0  # by which the loss is divided, whatever rank the tokens are on
 
     def configure_model(self) -> None:
@@ -57,11 +58,11 @@ class LanguageModule(LightningModule):
         family.model.initialise(model, recipe.seed, recipe.embedding_std)
         if recipe.precision in _WEIGHTS:
             model.to(_WEIGHTS[recipe.precision])
+        if recipe.precision == "fp8":
+            float8.convert(model)
         self.layout = Layout(recipe.parallel, self._device_mesh)
         self.parts = Parts(model, recipe, self.layout)
         self.stages = nn.ModuleList(self.parts.stages)
-        if recipe.parallel.pipeline > 1:
-            self.pipeline = Pipeline(self.parts.stages, self.layout, recipe, self.token_loss)
 
     def configure_optimizers(self) -> MuonAdamW:
         """The optimizer of the recipe; one and the same at every call."""
@@ -91,8 +92,8 @@ class LanguageModule(LightningModule):
     def _run(self, batch: Batch, train: bool) -> Tensor:
         """The loss of all ranks' micro-batches over `self._tokens`; with `train`, gradients too."""
         with self.loss_context():
-            if self.pipeline is not None:
-                loss = self.pipeline.run(batch.ids_BT, batch.targets_BT, train)
+            if self.recipe.parallel.pipeline > 1:
+                loss = self._pipeline(len(batch.ids_BT)).run(batch.ids_BT, batch.targets_BT, train)
             else:
                 loss = torch.zeros((), dtype=torch.float64)
                 for ids_BT, targets_BT in self._micro_batches(batch):
@@ -102,8 +103,18 @@ class LanguageModule(LightningModule):
                     loss = loss + part.detach()
         return self.parts.totals(loss.detach().double().clone(), over_stages=True)
 
+    def _pipeline(self, rows: int) -> Pipeline:
+        """The schedule for batches of `rows`, of which torch fixes shapes and number when made."""
+        if rows not in self.pipelines:
+            count = rows // self._rows_at_once(rows)
+            self.pipelines[rows] = Pipeline(self.parts.stages, self.layout, count, self.token_loss)
+        return self.pipelines[rows]
+
+    def _rows_at_once(self, rows: int) -> int:
+        return self.recipe.micro_batch_size if self.recipe.data.micro_batch_size else rows
+
     def _micro_batches(self, batch: Batch) -> Any:
-        size = self.recipe.micro_batch_size
+        size = self._rows_at_once(len(batch.ids_BT))
         return zip(*(tensor.split(size) for tensor in batch), strict=True)
 
     def token_loss(self, logits_BTV: Tensor, targets_BT: Tensor) -> Tensor:

@@ -29,6 +29,7 @@ _PRECISION = {
     "fp32": "32-true",
     "bf16-mixed": "bf16-mixed",
     "bf16-true": "bf16-true",
+    "fp8": "32-true",  # and float8 products in the layers, see float8.py
 }
 
 
@@ -55,6 +56,7 @@ def fit(job: dict[str, Any], channel: Any) -> dict[str, Any]:
     root = Path(job["out"]) / "checkpoints"
     found = checkpoint.read_checkpoint(root / job["resume"]) if job["resume"] else None
     quiet()
+    recipe = _chosen(recipe, channel)
     random_state.seed_all(recipe.seed)
     module = LanguageModule(recipe, torch.tensor(job["bytes_per_token"]))
     saves = Checkpoints(channel, root, recipe, job["about"])
@@ -73,6 +75,18 @@ def fit(job: dict[str, Any], channel: Any) -> dict[str, Any]:
     return result | {"loss": _loss(module, found)}
 
 
+def _chosen(recipe: Recipe, channel: Any) -> Recipe:
+    """`recipe` with its `auto` values chosen, of which rank 0 tells."""
+    from seamount.training import memory_budget
+
+    if not memory_budget.is_auto(recipe):
+        return recipe
+    if settings.rank() == 0:
+        for rank, choice in enumerate(memory_budget.choose(recipe)):
+            channel.send({"event": "note", "text": choice.describe(rank)})
+    return memory_budget.resolved(recipe)
+
+
 def _train(
     recipe: Recipe,
     job: dict[str, Any],
@@ -88,9 +102,12 @@ def _train(
         return
     sequences = _sequences(job, recipe, "train")
     batches = data_order.Batches(
-        sequences, recipe.data.batch_size, first, recipe.steps, *data_place(recipe)
+        sequences, recipe.batch_sizes, first, recipe.steps, *data_place(recipe)
     )
-    tokens = recipe.data.batch_size * recipe.data.sequence_length
+
+    def tokens(step: int) -> int:
+        return recipe.batch_sizes.before(step) * recipe.data.sequence_length
+
     callbacks: list[Callback] = [*([Resume(found)] if found else []), stop]
     if settings.rank() == 0:
         callbacks.append(Progress(channel, recipe.steps, tokens))

@@ -35,7 +35,13 @@ def shrunk(recipe: Recipe) -> Recipe:
     config = recipe.model.config
     tokens = min(TOKENS, config.context_length // 2 * 2)
     overrides = dict(recipe.model.overrides) | _shrunk_model(config, tokens)
-    data = replace(recipe.data, batch_size=BATCH, micro_batch_size=1, sequence_length=tokens)
+    data = replace(
+        recipe.data,
+        batch_size=BATCH,
+        batch_schedule=(),
+        micro_batch_size=1,
+        sequence_length=tokens,
+    )
     return replace(
         recipe,
         model=replace(recipe.model, overrides=overrides),

@@ -6,13 +6,14 @@ matrix on two stages, data ranks. Then they have one norm, equal on all ranks.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from seamount.core.registry import model_family
-from seamount.training import clip_norm, data_parallel, pipeline
+from seamount.training import clip_norm, data_parallel, pipeline, recompute
 from seamount.training.mesh import DATA, PIPELINE, TENSOR, Layout
 from seamount.training.recipe import Recipe
 from seamount.training.tensor import apply_plan, partial_gradients
@@ -35,6 +36,9 @@ class Parts:
         if parallel.tensor > 1:
             for stage in self.stages:
                 apply_plan(stage, layout.mesh[TENSOR], self.plan, parallel.sequence)
+        modes = _modes(self.stages, recipe, layout)
+        for stage in self.stages:
+            recompute.apply(stage, modes)
         copies: dict[str, str] = {}  # the copy's name on the last stage -> its name in the model
         if piped and getattr(recipe.model.config, "tied", False):
             name, copy = self.plan.TIED
@@ -113,3 +117,12 @@ class Parts:
     def totals(self, values: Tensor, *, over_stages: bool = False) -> Tensor:
         """`values` summed over the data ranks (and over the stages), in place."""
         return self.layout.add(values, DATA, *((PIPELINE,) if over_stages else ()))
+
+
+def _modes(stages: list[nn.Module], recipe: Recipe, layout: Layout) -> Mapping[str, str]:
+    """How each layer of `stages` recomputes."""
+    if recipe.recompute.mode == "auto":
+        from seamount.training.memory_budget import choose
+
+        return choose(recipe)[layout.rank(PIPELINE)].modes
+    return recompute.modes_of(recipe, [n for s in stages for n in getattr(s, "layers", ())])

@@ -14,7 +14,6 @@ import torch
 from torch import Tensor, nn
 
 from seamount.training.mesh import PIPELINE, Layout
-from seamount.training.recipe import Recipe
 
 
 def layers_of(stage: int, stages: int, layers: int) -> range:
@@ -59,13 +58,15 @@ def stage_numbers(layout: Layout) -> range:
 
 
 class Pipeline:
-    """Runs the stages of this rank; `loss(logits, targets)` is called on the last one."""
+    """Runs the stages of this rank over batches of one size; the last one calls
+    `loss(logits, targets)`.
+    """
 
     def __init__(
         self,
         stages: list[nn.Module],
         layout: Layout,
-        recipe: Recipe,
+        micro_batches: int,
         loss: Callable[[Tensor, Tensor], Tensor],
     ) -> None:
         from torch.distributed.pipelining import PipelineStage
@@ -78,10 +79,10 @@ class Pipeline:
             PipelineStage(module, number, count, torch.device("cpu"), group=group)
             for number, module in zip(numbers, stages, strict=True)
         ]
-        kind, several = _schedule(layout.parallel.schedule, recipe.micro_batches < count)
+        kind, several = _schedule(layout.parallel.schedule, micro_batches < count)
         # scale_grads would divide all that p.grad holds, by every call again
         self.schedule = kind(
-            pieces if several else pieces[0], recipe.micro_batches, loss_fn=loss, scale_grads=False
+            pieces if several else pieces[0], micro_batches, loss_fn=loss, scale_grads=False
         )
 
     def run(self, ids_BT: Tensor, targets_BT: Tensor, train: bool = True) -> Tensor:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from seamount.core import settings
 from seamount.core.errors import UserError
 from seamount.core.registry import model_family
+from seamount.training.batch_sizes import BatchSizes
 from seamount.training.recipe_check import check
 from seamount.training.typed import build, check_keys
 
@@ -39,8 +40,10 @@ class DataRecipe:
 
     `tokens` and `tokenizer` are folders; left empty, training builds a small corpus of this
     machine's own text (`corpus`: "local", or the URL of a Pile-format corpus), of at most
-    `corpus_bytes`. `batch_size` sequences make an update, over all ranks; each data rank takes
-    its share in micro-batches of `micro_batch_size` sequences (0: all at once).
+    `corpus_bytes`. `batch_size` sequences make an update, over all ranks; from step s on (of
+    updates, from 0) as many as a pair [s, size] of `batch_schedule` says; each data rank takes
+    its share in micro-batches of `micro_batch_size` sequences (0: all at once; auto: as many as
+    `recompute.budget_bytes` allows).
     """
 
     tokens: str | None = None
@@ -49,7 +52,8 @@ class DataRecipe:
     corpus_bytes: int | None = None
     sequence_length: int = 256
     batch_size: int = 4
-    micro_batch_size: int = 0
+    batch_schedule: tuple[tuple[int, int], ...] = ()
+    micro_batch_size: int | Literal["auto"] = 0
 
 
 @dataclass(frozen=True)
@@ -115,6 +119,20 @@ class ParallelRecipe:
 
 
 @dataclass(frozen=True)
+class RecomputeRecipe:
+    """What layers keep of the forward pass for the backward one, which computes the rest again.
+
+    "full" keeps a layer's input, "selective" what matrix products, attention and collectives gave
+    too; of the layers every `every`-th does so. "auto" takes for each layer the mode that keeps
+    all that a rank holds within `budget_bytes`.
+    """
+
+    mode: Literal["none", "full", "selective", "auto"] = "none"
+    every: int = 1
+    budget_bytes: int | None = None
+
+
+@dataclass(frozen=True)
 class CheckpointRecipe:
     """A checkpoint every `every_steps` steps (0: only at the end); the last `keep` stay."""
 
@@ -146,9 +164,10 @@ class Recipe:
     optimizer: OptimizerRecipe = OptimizerRecipe()
     schedule: ScheduleRecipe = ScheduleRecipe()
     steps: int = 1000
-    precision: Literal["fp64", "fp32", "bf16-mixed", "bf16-true"] = "fp32"
+    precision: Literal["fp64", "fp32", "bf16-mixed", "bf16-true", "fp8"] = "fp32"
     embedding_std: float = 0.02
     parallel: ParallelRecipe = ParallelRecipe()
+    recompute: RecomputeRecipe = RecomputeRecipe()
     threads: int = 0
     checkpoint: CheckpointRecipe = CheckpointRecipe()
     validation: ValidationRecipe = ValidationRecipe()
@@ -157,13 +176,19 @@ class Recipe:
 
     @property
     def micro_batch_size(self) -> int:
-        """Sequences that one data rank takes through the model at once."""
-        return self.data.micro_batch_size or self.data.batch_size // self.parallel.data
+        """Sequences that one data rank takes through the model at once (1 until auto is chosen)."""
+        size = self.data.micro_batch_size
+        return 1 if size == "auto" else size or max(self.batch_sizes.all) // self.parallel.data
 
     @property
     def micro_batches(self) -> int:
-        """How often it does so for one update."""
-        return self.data.batch_size // self.parallel.data // self.micro_batch_size
+        """How often it does so for the largest update."""
+        return max(self.batch_sizes.all) // self.parallel.data // self.micro_batch_size
+
+    @property
+    def batch_sizes(self) -> BatchSizes:
+        """Sequences of each update."""
+        return BatchSizes(self.data.batch_size, self.data.batch_schedule)
 
 
 def load_recipe(

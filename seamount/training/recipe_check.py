@@ -29,6 +29,8 @@ _LEAST: Mapping[str, int] = MappingProxyType(
         "parallel.data": 1,
         "parallel.tensor": 1,
         "parallel.stages_per_rank": 1,
+        "recompute.every": 1,
+        "recompute.budget_bytes": 1,
         "checkpoint.keep": 1,
         "checkpoint.every_steps": 0,
         "validation.every_steps": 0,
@@ -52,7 +54,7 @@ def check(recipe: Recipe) -> None:
     config = recipe.model.config
     for key, least in _LEAST.items():
         value = _value(recipe, key)
-        if value is not None and value < least:
+        if isinstance(value, int | float) and value < least:
             raise UserError(f"{key} is {value}: it must be at least {least}")
     _check_ranges(recipe, config)
     if recipe.data.sequence_length > config.context_length:
@@ -62,7 +64,29 @@ def check(recipe: Recipe) -> None:
         )
     if (recipe.data.tokens is None) != (recipe.data.tokenizer is None):
         raise UserError("data.tokens and data.tokenizer belong together: give both or neither")
+    _check_recompute(recipe)
+    _check_batches(recipe)
     check_layout(recipe)
+
+
+def _check_recompute(recipe: Recipe) -> None:
+    chosen, data = recipe.recompute, recipe.data
+    if chosen.mode == "auto" and chosen.every != 1:
+        raise UserError(
+            f"recompute.every is {chosen.every}: with recompute.mode auto it must be 1, each layer "
+            "is chosen for by itself"
+        )
+    for key, value in (
+        ("recompute.mode", chosen.mode),
+        ("data.micro_batch_size", data.micro_batch_size),
+    ):
+        if value == "auto" and chosen.budget_bytes is None:
+            raise UserError(f"{key} is auto: give recompute.budget_bytes, within which it chooses")
+    if chosen.mode == "selective" and recipe.parallel.schedule == "zero-bubble":
+        raise UserError(
+            "recompute.mode selective does not go with parallel.schedule zero-bubble, whose "
+            "backward pass has two parts (what selective keeps serves one): set the mode to full"
+        )
 
 
 def _value(recipe: Recipe, key: str) -> Any:
@@ -91,18 +115,39 @@ def _check_ranges(recipe: Recipe, config: Any) -> None:
         )
 
 
+def _check_batches(recipe: Recipe) -> None:
+    before = 0
+    for place, (step, size) in enumerate(recipe.data.batch_schedule):
+        key = f"data.batch_schedule[{place}]"
+        if step <= before:
+            raise UserError(f"{key} begins at step {step}: it must come after step {before}")
+        if size < 1:
+            raise UserError(f"{key} has batches of {size}: they must be at least 1")
+        before = step
+
+
+def _batches(recipe: Recipe) -> list[tuple[str, int]]:
+    """Every batch size with its key."""
+    later = [
+        (f"data.batch_schedule[{i}]", s) for i, (_, s) in enumerate(recipe.data.batch_schedule)
+    ]
+    return [("data.batch_size", recipe.data.batch_size), *later]
+
+
 def check_layout(recipe: Recipe) -> None:
     """Raise UserError where the ranks of `recipe.parallel` cannot share its model and batch."""
     _check_tensor(recipe)
     _check_pipeline(recipe)
     parallel, data = recipe.parallel, recipe.data
-    share = parallel.data * (data.micro_batch_size or 1)
-    if data.batch_size % share:
-        raise UserError(
-            f"data.batch_size {data.batch_size} is no multiple of {share}, which is parallel.data "
-            f"{parallel.data} times data.micro_batch_size {data.micro_batch_size or 1}: change one "
-            "of them"
-        )
+    size = data.micro_batch_size
+    least = 1 if size == "auto" else size or 1
+    share = parallel.data * least
+    for key, batch_size in _batches(recipe):
+        if batch_size % share:
+            raise UserError(
+                f"{key} {batch_size} is no multiple of {share}, which is parallel.data "
+                f"{parallel.data} times data.micro_batch_size {least}: change one of them"
+            )
     if parallel.shard_optimizer and parallel.data == 1:
         raise UserError("parallel.shard_optimizer needs ranks to share by: set parallel.data")
 
@@ -155,9 +200,12 @@ def _check_pipeline(recipe: Recipe) -> None:
             f"parallel.schedule {parallel.schedule} takes one stage a rank: set "
             "parallel.stages_per_rank to 1, or the schedule to interleaved-1f1b"
         )
-    if looped and recipe.micro_batches % parallel.pipeline:
-        raise UserError(
-            f"parallel.schedule {parallel.schedule} needs a number of micro-batches that "
-            f"parallel.pipeline {parallel.pipeline} divides, and data.batch_size "
-            f"{recipe.data.batch_size} makes {recipe.micro_batches}: change data.micro_batch_size"
-        )
+    for key, batch_size in _batches(recipe) if looped else ():
+        size = recipe.micro_batch_size if recipe.data.micro_batch_size else batch_size
+        count = max(1, batch_size // parallel.data // size)
+        if count % parallel.pipeline:
+            raise UserError(
+                f"parallel.schedule {parallel.schedule} needs a number of micro-batches that "
+                f"parallel.pipeline {parallel.pipeline} divides, and {key} {batch_size} makes "
+                f"{count}: change data.micro_batch_size"
+            )

@@ -1,7 +1,7 @@
 """Which documents a training step saw: the order of data is a function of seed and step.
 
 Step N (from 1, as the metrics count) is the N-th update; its batch are the sequences number
-(N - 1) x B to N x B - 1 of the run. Shapes: B = batch size, T = sequence length.
+(N - 1) x B to N x B - 1 of the run, where B stays one. Shapes: B = batch size, T = sequence length.
 """
 
 from __future__ import annotations
@@ -14,22 +14,31 @@ from seamount.core.errors import CorruptData, UserError
 from seamount.corpora.text.packing import PackedSequences
 from seamount.corpora.text.tokens import TokenFile
 from seamount.training import checkpoint
+from seamount.training.batch_sizes import BatchSizes
 
 
 @dataclass(frozen=True)
 class Order:
-    """What fixes the order of data: batch size B, sequence length T, seed and number of steps."""
+    """What fixes the order of data: batch size B, its changes, sequence length T, seed, steps."""
 
     batch_size: int
     sequence_length: int
     seed: int
     steps: int
+    changes: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def sizes(self) -> BatchSizes:
+        """Sequences of each update."""
+        return BatchSizes(self.batch_size, self.changes)
 
 
 def order_of_recipe(recipe: Any) -> Order:
     """The order that a training by `recipe` (a Recipe) has."""
     data = recipe.data
-    return Order(data.batch_size, data.sequence_length, recipe.seed, recipe.steps)
+    return Order(
+        data.batch_size, data.sequence_length, recipe.seed, recipe.steps, data.batch_schedule
+    )
 
 
 def order_of_checkpoint(folder: str, tokens: str | None) -> tuple[Order, str]:
@@ -47,7 +56,9 @@ def order_of_checkpoint(folder: str, tokens: str | None) -> tuple[Order, str]:
             "give their folder with --tokens"
         )
     data = recipe["data"]
-    order = Order(data["batch_size"], data["sequence_length"], recipe["seed"], manifest["step"])
+    changes = tuple((step, size) for step, size in data.get("batch_schedule", ()))
+    steps = manifest["step"]
+    order = Order(data["batch_size"], data["sequence_length"], recipe["seed"], steps, changes)
     return order, where
 
 
@@ -78,8 +89,8 @@ def documents_of_step(tokens: str, step: int, order: Order) -> dict[str, Any]:
         raise UserError(f"step is {step}: this training has the steps 1 to {order.steps}")
     file = TokenFile(tokens, "train")
     packed = PackedSequences(file, order.sequence_length, order.seed)
-    first = (step - 1) * order.batch_size
-    sequences = [_sequence(packed, number) for number in range(first, first + order.batch_size)]
+    first, after = order.sizes.before(step - 1), order.sizes.before(step)
+    sequences = [_sequence(packed, number) for number in range(first, after)]
     return {
         "step": step,
         "epoch": first // len(packed),
@@ -98,7 +109,7 @@ def steps_of(tokens: str, names: set[str], order: Order) -> dict[str, list[int]]
     """
     file = TokenFile(tokens, "train")
     packed = PackedSequences(file, order.sequence_length, order.seed)
-    epochs = -(-order.steps * order.batch_size // len(packed))
+    epochs = -(-order.sizes.before(order.steps) // len(packed))
     found = {}
     for place, name in enumerate(file.document_ids):
         if name not in names:
@@ -109,7 +120,7 @@ def steps_of(tokens: str, names: set[str], order: Order) -> dict[str, list[int]]
             (end - 1) // (packed.sequence_length),
         )
         steps = {
-            packed.number_of(sequence, epoch) // order.batch_size + 1
+            order.sizes.step_of(packed.number_of(sequence, epoch)) + 1
             for sequence in range(first, min(last, len(packed) - 1) + 1)
             for epoch in range(epochs)
         }

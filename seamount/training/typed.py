@@ -52,10 +52,32 @@ def _convert(wanted: Any, value: Any, at: str) -> Any:
     if origin is Literal:
         return _choice(get_args(wanted), value, at)
     if origin in (Union, types.UnionType):
-        return None if value is None else _convert(get_args(wanted)[0], value, at)
+        return _of_union(get_args(wanted), value, at)
+    if origin is tuple:
+        return _row(get_args(wanted), value, at)
     if origin is not None:
         return dict(value)
     return _scalar(wanted, value, at)
+
+
+def _of_union(kinds: tuple[Any, ...], value: Any, at: str) -> Any:
+    """The value as the first of `kinds`, or as None or one of the words that others allow."""
+    words = [w for kind in kinds[1:] if get_origin(kind) is Literal for w in get_args(kind)]
+    if value in words or (value is None and type(None) in kinds):
+        return value
+    return _convert(kinds[0], value, at)
+
+
+def _row(kinds: tuple[Any, ...], value: Any, at: str) -> tuple[Any, ...]:
+    """A list as a tuple: of any length (kind, ...), or of one value for each kind."""
+    if not isinstance(value, list | tuple):
+        raise UserError(f"{at} is {value!r}: it must be a list")
+    if kinds[-1] is Ellipsis:
+        kinds = kinds[:1] * len(value)
+    if len(kinds) != len(value):
+        raise UserError(f"{at} is {value!r}: it must be a list of {len(kinds)}")
+    pairs = enumerate(zip(kinds, value, strict=True))
+    return tuple(_convert(kind, one, f"{at}[{i}]") for i, (kind, one) in pairs)
 
 
 def _choice(choices: tuple[Any, ...], value: Any, at: str) -> Any:

@@ -174,6 +174,48 @@ def test_after_kill_9_it_ends_in_the_same_bytes(undisturbed, killed, data, tmp_p
     assert digests[0]["identity"] == digests[1]["identity"]
 
 
+RAMP = ("data.batch_size=2", "data.batch_schedule=[[15, 4], [30, 8]]", "steps=40")
+
+
+def test_a_ramp_killed_in_its_middle_ends_in_the_same_bytes(data, tmp_path):
+    recipe = load_recipe("text/demo.yaml", [*data.overrides, *RAMP])
+    wanted = train(data.request(tmp_path / "whole", recipe))
+    assert wanted.tokens_seen == (15 * 2 + 15 * 4 + 10 * 8) * 33
+    out = tmp_path / "killed"
+    out.mkdir()
+    caller = start(data, out, *RAMP)
+    latest = out / "checkpoints" / "LATEST"
+    wait_until(lambda: latest.exists() and latest.read_text() >= "step_00000020")
+    caller.kill()
+    caller.wait(30)
+    wait_until(lambda: not children_of(out))
+    ref = train(data.request(out, recipe))
+    assert ref.resumed_from in (20, 30)
+    assert (ref.weights, ref.final_loss) == (wanted.weights, wanted.final_loss)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [0, 1])
+def test_a_ramp_over_stages_and_data_ranks_is_that_of_one_process(data, tmp_path, size):
+    options = [*data.overrides, *RAMP, f"data.micro_batch_size={size}"]
+    layout = "parallel={pipeline: 2, data: 2}"
+    alone, together = (
+        train(data.request(tmp_path / name, load_recipe("text/demo.yaml", [*options, *more])))
+        for name, more in (("alone", []), ("together", [layout]))
+    )
+    assert together.final_loss == pytest.approx(alone.final_loss, abs=1e-4)
+    for name, tensor in weights(alone).items():
+        torch.testing.assert_close(weights(together)[name], tensor, rtol=0, atol=2e-3)
+
+
+def test_auto_tells_its_choice(data, tmp_path, caplog):
+    chosen = ["recompute={mode: auto, budget_bytes: 300_000}", "data.micro_batch_size=auto"]
+    recipe = load_recipe("text/demo.yaml", [*data.overrides, *chosen, "steps=2"])
+    with caplog.at_level("INFO", logger="seamount"):
+        train(data.request(tmp_path, recipe))
+    assert "pipeline rank 0: micro-batches of 1, layers 2 none; activations 0.2" in caplog.text
+
+
 RESHARDED = {
     "tensor": "parallel.tensor=2",
     "stages": "parallel.pipeline=2",

@@ -10,6 +10,7 @@ import torch
 from torch.nn import functional
 
 from seamount.training import clip_norm, random_state
+from seamount.training.batch_sizes import BatchSizes
 from seamount.training.cross_entropy import IGNORED, cross_entropy
 from seamount.training.data_order import Batches, held_out
 from seamount.training.optimizer import build_optimizer, orthogonal
@@ -153,15 +154,17 @@ class Counting:
 
 
 def test_batches_continue_where_they_stopped():
-    whole = numbers(Batches(Counting(), 2, 0, 5))
-    rest = numbers(Batches(Counting(), 2, 3, 5))
+    whole = numbers(Batches(Counting(), BatchSizes(2), 0, 5))
+    rest = numbers(Batches(Counting(), BatchSizes(2), 3, 5))
     assert whole == [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
-    assert rest == whole[3:] and len(Batches(Counting(), 2, 3, 5)) == 2
+    assert rest == whole[3:] and len(Batches(Counting(), BatchSizes(2), 3, 5)) == 2
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 def test_the_order_of_sequences_is_one_for_any_number_of_data_ranks(ranks):
-    parts = [numbers(Batches(Counting(), 4, 1, 3, rank, ranks)) for rank in range(ranks)]
+    parts = [
+        numbers(Batches(Counting(), BatchSizes(4), 1, 3, rank, ranks)) for rank in range(ranks)
+    ]
     steps = [[n for part in step for n in part] for step in zip(*parts, strict=True)]
     assert steps == [[4, 5, 6, 7], [8, 9, 10, 11]]
 

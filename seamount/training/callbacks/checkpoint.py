@@ -39,7 +39,7 @@ class Checkpoints(Callback):
         step = module.steps_done
         data = self.recipe.data
         about = self.about | {
-            "tokens_seen": step * data.batch_size * data.sequence_length,
+            "tokens_seen": self.recipe.batch_sizes.before(step) * data.sequence_length,
             "loss": module.last["loss"],
         }
         keep = self.recipe.checkpoint.keep

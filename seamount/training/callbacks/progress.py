@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from lightning.pytorch import Callback
@@ -15,14 +16,16 @@ _WINDOW = 50
 class Progress(Callback):
     """Sends a "step" event at most every quarter second, and one at the end.
 
+    `tokens(step)` are those of all updates before `step`.
+
     Loss and bits per byte are means over the last steps; speed and time left are measured over
     the same steps.
     """
 
-    def __init__(self, channel: Any, steps: int, tokens_per_step: int) -> None:
+    def __init__(self, channel: Any, steps: int, tokens: Callable[[int], int]) -> None:
         self.channel = channel
         self.steps = steps
-        self.tokens_per_step = tokens_per_step
+        self.tokens = tokens
         self.recent: deque[tuple[float, float, float]] = deque(maxlen=_WINDOW)
         self.sent_s = 0.0
 
@@ -50,6 +53,6 @@ class Progress(Callback):
             "steps": self.steps,
             "loss": sum(r[1] for r in self.recent) / len(self.recent),
             "bpb": sum(r[2] for r in self.recent) / len(self.recent),
-            "tokens_per_s": self.tokens_per_step / step_s,
+            "tokens_per_s": (self.tokens(step) - self.tokens(step - counted)) / counted / step_s,
             "eta_s": step_s * (self.steps - step),
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 from lightning.pytorch import Callback
@@ -11,14 +12,18 @@ from lightning.pytorch import Callback
 class Tracking(Callback):
     """A "metrics" event every `every_steps` steps: means since the last one, and the speed.
 
+    `tokens(step)` are those of all updates before `step`.
+
     The step itself pays for one line in a pipe; the tracked run is written by the other process.
     """
 
-    def __init__(self, channel: Any, every_steps: int, steps: int, tokens_per_step: int) -> None:
+    def __init__(
+        self, channel: Any, every_steps: int, steps: int, tokens: Callable[[int], int]
+    ) -> None:
         self.channel = channel
         self.every_steps = every_steps
         self.steps = steps
-        self.tokens_per_step = tokens_per_step
+        self.tokens = tokens
         self.sums: dict[str, float] = {}
         self.count = 0
 
@@ -40,7 +45,8 @@ class Tracking(Callback):
     def _send(self, step: int) -> None:
         now_s = time.monotonic()
         data = {f"train/{name}": total / self.count for name, total in self.sums.items()}
-        speed = self.count * self.tokens_per_step / max(1e-9, now_s - self.since_s)
-        data |= {"train/tokens_per_s": speed, "train/tokens": step * self.tokens_per_step}
+        seen = self.tokens(step)
+        speed = (seen - self.tokens(step - self.count)) / max(1e-9, now_s - self.since_s)
+        data |= {"train/tokens_per_s": speed, "train/tokens": seen}
         self.channel.send({"event": "metrics", "step": step, "data": data})
         self.sums, self.count, self.since_s = {}, 0, now_s

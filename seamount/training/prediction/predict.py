@@ -24,14 +24,15 @@ def predict(
     """
     config = recipe.model.config
     tokens_per_step = recipe.data.batch_size * recipe.data.sequence_length
+    tokens = recipe.batch_sizes.before(recipe.steps) * recipe.data.sequence_length
     return {
         "model": f"{recipe.model.family}/{recipe.model.preset}",
         "parameters": config.parameters,
         "ranks": recipe.parallel.ranks,
         "steps": recipe.steps,
         "tokens_per_step": tokens_per_step,
-        "tokens": tokens_per_step * recipe.steps,
-        "model_flops": flops_per_token(recipe) * tokens_per_step * recipe.steps,
+        "tokens": tokens,
+        "model_flops": flops_per_token(recipe) * tokens,
         "checkpoint_bytes": _checkpoint_bytes(recipe),
         "micro_batches": recipe.micro_batches,
         "cut_over_ranks": sorted(tensor_plan(model_family(recipe.model.family).plan, config))

@@ -163,10 +163,10 @@ def test_a_step_names_its_documents(road: Path) -> None:
 
     file = TokenFile(str(road / "tokens"), "train")
     packed = PackedSequences(file, 50, 4)
-    order = Order(batch_size=3, sequence_length=50, seed=4, steps=1_000)
+    order = Order(batch_size=3, sequence_length=50, seed=4, steps=1_000, changes=((5, 4),))
     steps = (1, 2, len(packed) // 3 + 1, 999)
     for step in steps:
-        (batch,) = Batches(packed, 3, step - 1, step)
+        (batch,) = Batches(packed, order.sizes, step - 1, step)
         found = documents_of_step(str(road / "tokens"), step, order)
         counts: Counter[str] = Counter()
         rows = np.concatenate([batch.ids_BT[:, :1].numpy(), batch.targets_BT.numpy()], axis=1)
@@ -178,8 +178,9 @@ def test_a_step_names_its_documents(road: Path) -> None:
                 at = int(file.starts[file.document_ids.index(one["id"])]) + one["first"]
                 assert sequence["start"] <= at < sequence["end"]
         assert {d["id"]: d["tokens"] for d in found["documents"]} == dict(counts)
-        assert sum(counts.values()) == 3 * 51
-        assert found["epoch"] == (step - 1) * 3 // len(packed)
+        done = step - 1
+        assert sum(counts.values()) == (3 if done < 5 else 4) * 51
+        assert found["epoch"] == (3 * min(done, 5) + 4 * max(done - 5, 0)) // len(packed)
     for bad in (0, 1_001):
         with pytest.raises(UserError, match="steps 1 to 1000"):
             documents_of_step(str(road / "tokens"), bad, order)
