@@ -137,7 +137,10 @@ def test_a_recipe_of_a_family_survives_plain_data():
         ("model.architecture=gtp2", "did you mean 'gpt2'"),
         ("model.rope_scaling={rope_type: yarn, facto: 2}", "model.rope_scaling.factor"),
         ("model.sliding_window=wide", "model.sliding_window is 'wide': it must be a whole number"),
-        ("model={preset: gpt2, heads: 3, hidden_size: 96}", "heads 3 is not a multiple of model.kv_heads 12"),
+        (
+            "model={preset: gpt2, heads: 3, hidden_size: 96}",
+            "heads 3 is not a multiple of model.kv_heads 12",
+        ),
         ("model={preset: qwen2.5-0.5b, kv_heads: 1}", "kv_heads 1"),
     ],
 )
