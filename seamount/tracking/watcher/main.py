@@ -116,6 +116,8 @@ class Watcher:
         seal, lines = strand.ending()
         if seal is not None and seal.get("kind") == "part" and not strand.process_is_gone():
             return  # between two parts
+        strand.read_options()  # a run shorter than our first pass asks for a delivery too
+        self._couriers.attend([strand])
         if (seal is None or seal.get("kind") == "part") and strand.header.role == "main":
             strand.record_end(lines)
         with contextlib.suppress(OSError):

@@ -18,6 +18,9 @@ from typing import Any
 
 from seamount.tracking.store.folder import Store, open_store
 
+# What runs now, for the fixture that ends what a test leaves behind (conftest.py).
+living: set[Server | BadNetwork] = set()
+
 
 def free_port() -> int:
     with socket.socket() as free:
@@ -35,6 +38,7 @@ class Server:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self, patience_s: float = 180.0) -> Server:
+        living.add(self)
         quiet = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(
@@ -57,6 +61,7 @@ class Server:
 
     def kill(self) -> None:
         """kill -9 of the server with its workers."""
+        living.discard(self)
         if self.process is not None:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
@@ -98,13 +103,17 @@ class BadNetwork:
         self.to_port, self.spoil, self.slow_s = port, spoil, slow_s
         self.hangs = False
         self.lost: dict[str, int] = {"before": 0, "middle": 0, "answer": 0}
+        living.add(self)
         self._chance = random.Random(seed)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
+        living.discard(self)
         self._listener.close()
+
+    kill = close
 
     def _accept(self) -> None:
         while True:

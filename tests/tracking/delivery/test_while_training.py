@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import logging
+import os
 import signal
 import subprocess
 import sys
@@ -18,6 +20,8 @@ from seamount.tracking.delivery import state as states
 from seamount.tracking.delivery.address import parse
 from seamount.tracking.delivery.sync import sync
 from seamount.tracking.store.verify import verify
+from seamount.tracking.watcher.main import Watcher
+from seamount.tracking.watcher.start import lock_file
 
 TRAINER = """
 import os, sys, time
@@ -66,6 +70,22 @@ def test_what_is_logged_is_at_the_server_while_it_is_logged_and_all_at_the_end(
     assert found["points"] >= steps
     (row,) = sync(store, [], there.url)["runs"]
     assert (row["outcome"], row["sent"]) == ("nothing new", {})
+
+
+def test_a_run_that_closed_before_the_watchers_first_pass_is_delivered(store, server, monkeypatch):
+    there, theirs = server
+    monkeypatch.setenv("SEAMOUNT_TRACKING_WATCHER", "on")
+    monkeypatch.setattr("seamount.tracking.watcher.start._spawn", lambda *_: None)  # it is slow
+    with Run(store=store.uri, run_id="brief", deliver_to=there.url, capture=None) as run:
+        run.log_metrics({"loss": 0.5}, step=0)
+    folder = store.run_folder("brief")
+    (segment,) = folder.glob("r*.seg")
+    lock = os.open(lock_file(folder), os.O_CREAT | os.O_RDWR)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    Watcher(folder, segment.name, lock, sys.path).run()
+    os.close(lock)
+    same_segments(store, theirs, "brief")
+    assert verify(theirs, "brief")["points"] == 1
 
 
 def test_a_killed_trainer_is_killed_there_with_its_last_words(store, server, spawn, tmp_path):
