@@ -21,3 +21,15 @@ def python_of(name: str, packages: tuple[str, ...]) -> str:
         subprocess.run([*pip, *packages], check=True)
         done.write_text(wanted)
     return str(python)
+
+
+def packages_of(name: str, packages: tuple[str, ...]) -> Path:
+    """A folder for PYTHONPATH with `packages` alone, for a peer that shares our own environment."""
+    place = FOLDER / name
+    done, wanted = place / ".installed", "\n".join(packages)
+    if not done.is_file() or done.read_text() != wanted:
+        print(f"installing {', '.join(packages)} into {place} (once)", flush=True)
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--upgrade"]
+        subprocess.run([*pip, "--target", str(place), *packages], check=True)
+        done.write_text(wanted)
+    return place
