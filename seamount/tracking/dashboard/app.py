@@ -13,6 +13,8 @@ from seamount.tracking.dashboard import assets, static
 from seamount.tracking.dashboard.access import Access, Refused, Visitor
 from seamount.tracking.dashboard.answers import answered, body_of, failure, in_thread, json_response
 from seamount.tracking.dashboard.api.charts import ChartsApi
+from seamount.tracking.dashboard.api.compare import CompareApi
+from seamount.tracking.dashboard.api.files import FilesApi
 from seamount.tracking.dashboard.api.live import LiveApi
 from seamount.tracking.dashboard.api.runs import RunsApi
 from seamount.tracking.dashboard.run_data import RunData
@@ -32,12 +34,16 @@ def routes(store: Store, access: Access) -> list[BaseRoute]:
     data = RunData(store)
     threading.Thread(target=data.warm, daemon=True, name="seamount-warm").start()
     runs, charts, live = RunsApi(data), ChartsApi(data), LiveApi(data, access)
+    compare = CompareApi(data)
     nouns = [
         ("runs", runs.table, ["GET"]),
         ("columns", runs.columns, ["GET"]),
         ("chart", charts.chart, ["GET"]),
         ("metrics", charts.metrics, ["GET"]),
         ("live", live.live, ["GET"]),
+        ("compare", compare.compare, ["GET"]),
+        ("media", compare.media, ["GET"]),
+        ("file", FilesApi(data).file, ["GET"]),
         ("me", _me, ["GET"]),
     ]
     return [

@@ -93,11 +93,13 @@ Scale = Literal["linear", "log", "symlog"]
 Scalar = bool | int | Number | Text | None
 
 
-class _Spec(BaseModel):
+class Spec(BaseModel):
+    """Strict: an unknown key is an error, and nothing is turned into another type."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class RunSelection(_Spec):
+class RunSelection(Spec):
     """Which runs: all that `where`, `search` and `project` select, or of those the `ids` only."""
 
     where: Filter | None = None
@@ -106,7 +108,7 @@ class RunSelection(_Spec):
     ids: RunIds | None = None
 
 
-class Smoothing(_Spec):
+class Smoothing(Spec):
     """`ema` by weight (0: none, towards 1: more), `time_ema` by half-life in seconds, else over a
     window of so many points around each point."""
 
@@ -125,7 +127,7 @@ class Smoothing(_Spec):
         return self
 
 
-class ChartSpec(_Spec):
+class ChartSpec(Spec):
     """One chart, or one for each metric that `metrics` (an extended regex) matches if `split`."""
 
     metrics: Annotated[Text, AfterValidator(_pattern)]
@@ -169,7 +171,7 @@ class ChartSpec(_Spec):
         return self
 
 
-class TableSpec(_Spec):
+class TableSpec(Spec):
     """The table of runs: which, which columns, in which order."""
 
     where: Filter | None = None
@@ -183,7 +185,7 @@ class TableSpec(_Spec):
     pinned_runs: RunIds = ()
 
 
-class ViewSpec(_Spec):
+class ViewSpec(Spec):
     """A page: which one, its table and charts, the run it compares with, and its own `options`."""
 
     page: Annotated[str, Field(pattern=r"^[a-z][a-z_-]{0,31}$")] = "table"
@@ -195,7 +197,7 @@ class ViewSpec(_Spec):
     options: Annotated[dict[Short, Scalar], Field(max_length=100)] = {}
 
 
-_S = TypeVar("_S", ChartSpec, TableSpec, ViewSpec)
+_S = TypeVar("_S", bound=Spec)
 
 
 def read_spec(kind: type[_S], value: str | bytes | Mapping[str, Any]) -> _S:
@@ -257,7 +259,9 @@ def _unpacked(kind: type[BaseModel], packed: str) -> bytes:
 
 
 def _noun(kind: type[BaseModel]) -> str:
-    return {"ChartSpec": "chart", "TableSpec": "table", "ViewSpec": "view"}[kind.__name__]
+    return {"CompareSpec": "comparison"}.get(
+        kind.__name__, kind.__name__.removesuffix("Spec").lower()
+    )
 
 
 def _sentence(kind: type[BaseModel], error: ValidationError) -> str:

@@ -161,7 +161,7 @@ class RunView:
     def file_path(self, name: str) -> Path:
         """Where a file or folder of the run lies in the store, to be read only."""
         check_artifact_path(name)
-        for root in self._roots():
+        for root in self.roots():
             if (root / name).exists():
                 return root / name
         raise unknown("file", name, list(self.artifacts))
@@ -200,12 +200,13 @@ class RunView:
         """Files in the run's artifact folders, ours and that of MLflow's clients."""
         return {
             path.relative_to(root).as_posix(): path
-            for root in self._roots()
+            for root in self.roots()
             for path in root.rglob("*")
             if path.is_file() and not path.is_symlink() and not is_partial(path)
         }
 
-    def _roots(self) -> list[Path]:
+    def roots(self) -> list[Path]:
+        """The folders of the run's files under their names: ours, and those of MLflow's clients."""
         foreign = (self.store.folder / "artifacts").glob(f"[0-9]*/{self.run_id}/artifacts")
         return [self.store.artifact_folder(self.run_id), *foreign]
 

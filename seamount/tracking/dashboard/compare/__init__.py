@@ -1,0 +1,1 @@
+"""Runs beside a baseline: metrics with their changes, configs, source, media."""
